@@ -5,13 +5,13 @@ insert into public.organisations (name, slug, reply_to_email) values ('Demo Even
 
 insert into public.events (
   organisation_id, name, slug, description, starts_at, ends_at, timezone,
-  venue_name, venue_address, venue_city, venue_postcode, venue_country, capacity, currency
+  venue_name, venue_address, venue_city, venue_postcode, venue_country, capacity, currency, registration_page
 )
 select
   o.id, 'Lantern Conference', 'lantern-conference', 'Two days of talks about open doors.',
   (current_date + 30 + time '09:00') at time zone 'Europe/Berlin',
   (current_date + 31 + time '18:00') at time zone 'Europe/Berlin', 'Europe/Berlin',
-  'Old Gasworks', 'Kaistrasse 1', 'Hamburg', '20457', 'DE', 250, 'EUR'
+  'Old Gasworks', 'Kaistrasse 1', 'Hamburg', '20457', 'DE', 250, 'EUR', 'by_link'
 from public.organisations o where o.slug = 'demo';
 
 insert into public.ticket_types (event_id, name, description, price, quantity, position)

@@ -61,7 +61,7 @@ export function readerOf<T>(
   }
 }
 
-const parseForm = express.urlencoded({ extended: false, limit: '256kb', parameterLimit: 3000 })
+const parseForm = express.urlencoded({ extended: false, limit: '256kb', parameterLimit: 6000 })
 
 /** The fields of a form that was posted, or undefined where it is too large. */
 export const formOf = (req: Request, res: Response): Promise<Form | undefined> =>

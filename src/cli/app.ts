@@ -6,6 +6,7 @@ import type { Store } from 'express-rate-limit'
 import type { Logger } from 'pino'
 import { type Demo, publicRouter } from '../apps/docs/docs-page.ts'
 import { doorRouter } from '../apps/door/door.ts'
+import { eventPageRouter } from '../apps/events/event-page.ts'
 import { exportPageRouter } from '../apps/exports/export-page.ts'
 import { mailPreviewRouter } from '../apps/mail/mail-preview.ts'
 import { orderPageRouter } from '../apps/orders/order-page.ts'
@@ -29,7 +30,7 @@ import { createAskPerson } from '../http/mcp/confirmations.ts'
 import { mcpRouter } from '../http/mcp/mcp.ts'
 import { authenticate, limitFailures } from '../http/middleware/authenticate.ts'
 import { guardHost } from '../http/middleware/guard-host.ts'
-import { limitRate } from '../http/middleware/rate-limit.ts'
+import { limitForms, limitRate } from '../http/middleware/rate-limit.ts'
 import { createLookups } from '../http/middleware/secret-lookups.ts'
 import { postmarkRouter } from '../http/postmark-webhook.ts'
 import { healthRouter } from '../http/readiness.ts'
@@ -49,7 +50,7 @@ export type AppParts = Omit<ServerParts, 'routers'> & {
   log: Logger
   /** Host names allowed for MCP, besides loopback. */
   allowedHosts: string[]
-  stores: { requests?: Store; failures?: Store }
+  stores: { requests?: Store; failures?: Store; forms?: Store }
   /** For Postmark's delivery and bounce webhooks. */
   postmark?: { secret: string; rpc: CourierRpc }
   /** The folder that e-mails are written to, for the mail preview. */
@@ -93,6 +94,10 @@ export function createApp(parts: AppParts): RequestListener {
     guestPageRouter({ dataApi, tokens, countFailure }),
     offerPageRouter({ dataApi, tokens, countFailure }),
     orderPageRouter({ dataApi, tokens, countFailure }),
+    eventPageRouter({
+      ...{ operations, dataApi, tokens, countFailure, gateway, mailFrom, publicUrl },
+      limitForms: limitForms(log, stores.forms),
+    }),
     exportPageRouter({ operations, dataApi, tokens, gateway, countFailure }),
     postmark && postmarkRouter(postmark.secret, postmark.rpc, countFailure),
     mailFolder !== undefined && mailPreviewRouter(mailFolder),

@@ -51,6 +51,7 @@ export const IdempotencyKeySchema = z
 const idempotencyInputs = {
   api: z.strictObject({ [nameFor('api', 'idempotency_key')]: IdempotencyKeySchema }),
   mcp: z.strictObject({ idempotency_key: IdempotencyKeySchema }),
+  page: z.strictObject({ idempotency_key: IdempotencyKeySchema }),
 }
 
 /**

@@ -11,8 +11,8 @@ import type { Tokens } from './tokens.ts'
 /** As `api.resolve_api_key` returns it. What a client presents is a key to a principal of its own: the grant. */
 export type Principal = {
   api_key_id: string
-  /** Of an API key. A person's signs in on pages, and calls nothing. */
-  kind?: 'key' | 'person'
+  /** Of an API key. A person's signs in on pages, and calls nothing; that of a page registers guests. */
+  kind?: 'key' | 'person' | 'page'
   /** Shared by a key and its rotations: rate limit and idempotency keys belong to the family. A grant has one of its own. */
   family_id: string
   organisation_id: string

@@ -6,7 +6,7 @@ import { base64url, decodeJwt, importJWK, type JWK, type JWTPayload, SignJWT } f
 import { createCache } from './cache.ts'
 
 /** The interface that a request came by; orders and check-ins store it. */
-export type Source = 'api' | 'mcp'
+export type Source = 'api' | 'mcp' | 'page'
 
 export type SigningKey = { secret: string } | { jwk: JWK }
 

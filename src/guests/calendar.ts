@@ -1,4 +1,4 @@
-// The calendar file (.ics) of a ticket: iCalendar (RFC 5545), METHOD:PUBLISH, or METHOD:CANCEL once it is cancelled (RFC 5546). It must
+// The calendar file (.ics) of a ticket, or of an event: iCalendar (RFC 5545), METHOD:PUBLISH, or METHOD:CANCEL once it is cancelled (RFC 5546). It must
 // never contain the ticket code: calendars are shared with colleagues, and the code admits whoever shows it.
 
 import ical, { ICalCalendarMethod, ICalEventStatus } from 'ical-generator'
@@ -13,14 +13,18 @@ export function calendarOf(
     event,
     ticket_type,
     attendee,
-  }: Pick<PendingToAttendee, 'event' | 'ticket_type'> & { attendee: Pick<PendingAttendee, 'updated_at'> },
+  }: Pick<PendingToAttendee, 'event'> & {
+    /** Without a ticket the entry is that of an event. */
+    ticket_type?: { name: string }
+    attendee?: Pick<PendingAttendee, 'updated_at'>
+  },
   facts: Facts,
   from: string,
   method: 'PUBLISH' | 'CANCEL' = 'PUBLISH',
 ): string | undefined {
   if (event.starts_at === null) return undefined
   const isCancelled = method === 'CANCEL'
-  const changed = new Date(Math.max(Date.parse(event.updated_at), Date.parse(attendee.updated_at)))
+  const changed = new Date(Math.max(...[event, attendee ?? event].map(({ updated_at }) => Date.parse(updated_at))))
   const calendar = ical({
     prodId: { company: 'Usher', product: 'Tickets' },
     method: ICalCalendarMethod[method],
@@ -36,7 +40,7 @@ export function calendarOf(
     start: new Date(event.starts_at),
     end: event.ends_at === null ? null : new Date(event.ends_at),
     summary: facts.event,
-    description: descriptionOf(facts, ticket_type.name, isCancelled),
+    description: descriptionOf(facts, ticket_type?.name, isCancelled),
     location: facts.venue.join(', ') || facts.onlineUrl || null,
     url: facts.onlineUrl ? unescapable(facts.onlineUrl) : null,
     organizer: { name: quotable(facts.organisation) || 'Organiser', email: unescapable(facts.replyTo ?? from) },
@@ -57,16 +61,20 @@ const sequenceOf = (changed: Date, version: number): number =>
 
 function descriptionOf(
   { words, time, onlineUrl, organisation, reference }: Facts,
-  ticketType: string,
+  ticketType: string | undefined,
   isCancelled: boolean,
 ): string {
   return [
     fill(words.by, { organisation }),
     ...(time ? [[...time.lines, time.zone].join(', ')] : []),
     ...(onlineUrl ? [fill(words.calendarOnline, { url: onlineUrl })] : []),
-    fill(words.calendarTicket, { ticketType: oneLine(ticketType) }),
-    fill(words.calendarOrder, { reference }),
-    ...(isCancelled ? [] : [words.calendarCode]),
+    ...(ticketType === undefined
+      ? []
+      : [
+          fill(words.calendarTicket, { ticketType: oneLine(ticketType) }),
+          fill(words.calendarOrder, { reference }),
+          ...(isCancelled ? [] : [words.calendarCode]),
+        ]),
   ].join('\n')
 }
 

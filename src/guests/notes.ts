@@ -36,7 +36,16 @@ const tokenizer = Object.assign(new Tokenizer(), {
   },
 })
 
-const tokensOf = (text: string): Token[] => Lexer.lex(manyLines(text), { breaks: true, gfm: true, tokenizer })
+// Some texts take most of a second, and one is in thousands of e-mails.
+const mostKept = 100
+const kept = new Map<string, Token[]>()
+
+function tokensOf(text: string): Token[] {
+  const tokens = kept.get(text) ?? Lexer.lex(manyLines(text), { breaks: true, gfm: true, tokenizer })
+  if (kept.size >= mostKept && !kept.has(text)) kept.clear()
+  kept.set(text, tokens)
+  return tokens
+}
 
 /** Attributes of paragraphs and items, of lists, and of links: the styles of an e-mail. */
 export type NoteAttributes = { text?: Html; list?: Html; link?: Html }
@@ -116,8 +125,8 @@ function tokenText(token: Token): string {
 const childrenOf = (token: Token): Token[] | undefined =>
   token.type === 'list' ? (token as Tokens.List).items : 'tokens' in token ? token.tokens : undefined
 
-// Of a task the box is shown as it was typed.
-const textOf = (token: Token): string => ('text' in token ? (token.text as string) : token.raw)
+// As it was typed, but for the backslash of an escape: marked decodes numeric character references.
+const textOf = (token: Token): string => (token.type === 'escape' ? (token as Tokens.Escape).text : token.raw)
 
 // Another scheme, such as javascript:, could start a program.
 function addressOf(token: Token): string | undefined {

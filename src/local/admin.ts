@@ -11,8 +11,8 @@ export class AdminError extends Error {}
 export type Organisation = { id: string; name: string; slug: string; plan: string; created_at: Date }
 export type KeyRow = {
   prefix: string
-  /** A person signs in with theirs. A grant is what they allowed a client. */
-  kind: 'key' | 'person' | 'grant'
+  /** A person signs in with theirs. A grant is what they allowed a client. A page has one to register guests with. */
+  kind: 'key' | 'person' | 'grant' | 'page'
   name: string
   organisation: string
   scopes: string[]
@@ -56,7 +56,7 @@ export async function createOrganisation(
 export async function listOrganisations(client: pg.ClientBase): Promise<(Organisation & { keys: number })[]> {
   const { rows } = await client.query<Organisation & { keys: number }>(
     `select o.id, o.name, o.slug, o.plan, o.created_at,
-       (select count(*)::integer from public.api_keys k where k.organisation_id = o.id and private.is_usable_key(k)) as keys
+       (select count(*)::integer from public.api_keys k where k.organisation_id = o.id and k.kind <> 'page' and private.is_usable_key(k)) as keys
      from public.organisations o order by o.slug`,
   )
   return rows
@@ -72,6 +72,7 @@ const changeable = [
   'seller_details',
   'tax_note',
   'confirm_refunds_above',
+  'embed_origins',
 ] as const
 type Changeable = (typeof changeable)[number]
 
@@ -82,8 +83,11 @@ export async function updateOrganisation(
   changes: { [column in Changeable]?: string | undefined },
 ): Promise<Organisation & Record<Exclude<Changeable, keyof Organisation>, string | null>> {
   const columns = changeable.filter((column) => changes[column] !== undefined)
-  const cast = (column: string) => (column === 'confirm_refunds_above' ? '::bigint' : '')
-  const assignments = columns.map((column, i) => `${column} = nullif($${i + 2}, '')${cast(column)}`)
+  const assigned = (column: Changeable, text: string) => {
+    if (column === 'embed_origins') return `string_to_array(${text}, ',')`
+    return `nullif(${text}, '')${column === 'confirm_refunds_above' ? '::bigint' : ''}`
+  }
+  const assignments = columns.map((column, i) => `${column} = ${assigned(column, `$${i + 2}`)}`)
   if (columns.length > 0) {
     const values = columns.map((column) => changes[column])
     await client.query(`update public.organisations set ${assignments.join(', ')} where slug = $1`, [slug, ...values])

@@ -44,6 +44,8 @@ Your API key for the organisation "demo", with every scope. It is shown only thi
 
 Your own key, to sign in with on pages and confirm what assistants ask for (shown once as well): ${keyForPeople}
 
+Register on the page of the demo's event: ${url}/e/demo/lantern-conference
+
 Register a guest:
 
   curl -X POST ${url}/api/v1/events/${eventId}/registrations \\

@@ -88,6 +88,8 @@ const rules = {
     '409 | The promo code has fewer uses left than there are tickets. Of `reopen_order`, see `details.needed` and `details.available`. | Register without it, or raise `max_redemptions`.',
   promo_code_not_applicable:
     '409 | The promo code is not for these ticket types, or they are free. | Register without it.',
+  total_changed:
+    '409 | The order would come to `details.total`, not to `expected_total`. | Show the buyer the new total, then send it.',
   order_completed:
     '409 | A completed order takes no payment deadline and no more tickets with a price. | Create a new order.',
   capacity_below_sold: '409 | The capacity would be below `details.places_taken`. | Send a higher number.',

@@ -23,6 +23,8 @@ export const eventStatuses = ['draft', 'published', 'cancelled', 'completed'] as
 const intervals = ['hour', 'day', 'week'] as const
 /** What an event may let its guests do on the page of their ticket. */
 export const guestActs = ['correct', 'answer', 'give_back', 'pass_on'] as const
+/** Where the page to register on can be found. */
+const registrationPages = ['off', 'by_link', 'public'] as const
 const phases = ['upcoming', 'ongoing', 'ended'] as const
 
 export const EventSchema = z.strictObject({
@@ -60,6 +62,10 @@ export const EventSchema = z.strictObject({
   guests_may_until: timestamp
     .nullable()
     .describe('When that ends; null: give_back and pass_on at starts_at, the others at ends_at.'),
+  registration_page: z
+    .enum(registrationPages)
+    .describe('Page where guests register themselves; by_link: not listed by search engines.'),
+  registration_url: z.string().nullable().describe('Its address; null: off.'),
   currency,
   payment_due_days: z.int().nullable().describe('Days until an unpaid order expires; null: no deadline.'),
   published_at: timestamp.nullable(),
@@ -259,6 +265,7 @@ export const eventFields = {
   waiting_list_offer_hours: integer(1, 720).describe('Default 24.'),
   guests_may: z.array(oneOf(guestActs)).describe('What guests may do themselves.'),
   guests_may_until: timestampInput.nullable().describe('null: until the event.'),
+  registration_page: oneOf(registrationPages).describe('Page to register on: registration_url.'),
   currency: currencyInput.describe('ISO 4217; fixed once there is an order.'),
   payment_due_days: integer(1, 365).nullable().describe('Until an unpaid order expires; null: never.'),
   ...ownInputs,
@@ -273,7 +280,7 @@ export const createEvent = {
   path: '/events',
   errors: ['already_exists'],
   scope: 'events:write',
-  lean: [...eventEssentials, 'slug', 'timezone', 'currency'],
+  lean: [...eventEssentials, 'slug', 'timezone', 'currency', 'registration_url'],
   input: z.strictObject(eventFields).partial().required({ name: true }),
   output: one(EventSchema),
   hints: { destructive: false, idempotent: false, openWorld: false },
@@ -288,7 +295,7 @@ export const updateEvent = {
   errors: ['capacity_below_sold', 'event_has_orders', 'already_exists'],
   scope: 'events:write',
   confirmed: 'by_effect',
-  lean: eventEssentials,
+  lean: [...eventEssentials, 'registration_url'],
   input: z
     .strictObject({
       event_id: id('event'),
@@ -314,7 +321,7 @@ export const publishEvent = {
   path: '/events/{event_id}/publish',
   errors: ['invalid_transition', 'event_not_publishable', 'event_ended'],
   scope: 'events:write',
-  lean: eventEssentials,
+  lean: [...eventEssentials, 'registration_url'],
   input: z.strictObject({ event_id: id('event') }),
   output: one(EventSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },

@@ -58,7 +58,7 @@ export function namedKindOf(argument: string): NamedKind | undefined {
 }
 
 /** `list_events` or `GET /api/v1/events`. */
-function listOf(kind: Kind, source: 'api' | 'mcp'): string {
+function listOf(kind: Kind, source: string): string {
   const { tool, route = tool }: Identifier = identifiers[kind]
   return source === 'mcp' ? tool : `GET /api/v1${operations.find(({ name }) => name === route)?.path}`
 }
@@ -68,7 +68,7 @@ function listOf(kind: Kind, source: 'api' | 'mcp'): string {
  *
  * @param inPath arguments that stand in the path.
  */
-export function notAnId(argument: string, source: 'api' | 'mcp', inPath: string[] = []): string {
+export function notAnId(argument: string, source: string, inPath: string[] = []): string {
   const kind = kindOf(argument)
   if (kind === undefined) return 'must be the id that the object shows'
   const wanted =
@@ -79,7 +79,7 @@ export function notAnId(argument: string, source: 'api' | 'mcp', inPath: string[
 }
 
 /** The way out for an object that was not found. */
-export function whereToLook(argument: string, source: 'api' | 'mcp'): string | undefined {
+export function whereToLook(argument: string, source: string): string | undefined {
   const kind = kindOf(argument) ?? (argument in identifiers ? (argument as Kind) : undefined)
   if (kind === undefined) return undefined
   return `${listOf(kind, source)} lists those of your organisation.`

@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import { changesOf, ifVersions, readAgain } from './changes.ts'
 import { id, money, one, timestamp, versioned } from './fields.ts'
-import { control, count, minorUnits, oneRequired, onlyOne, ticketTypeIds, timestampInput } from './inputs.ts'
+import { between, control, count, flag, minorUnits, onlyOne, ticketTypeIds, timestampInput } from './inputs.ts'
 import { listOf, nextPage, paging } from './lists.ts'
 import { type Declared, names } from './operation.ts'
 
@@ -21,6 +21,7 @@ export const PromoCodeSchema = z.strictObject({
   max_redemptions: z.int().nullable().describe('In tickets; null: no limit.'),
   times_redeemed: z.int().describe('Number of tickets that use it.'),
   ticket_type_ids: z.array(id('ticket type')).describe('Ticket types it applies to; empty: all of the event.'),
+  unlocks: z.boolean().describe('Whether it shows the hidden ones of these on the registration page.'),
   status: z.enum(promoCodeStatuses),
   state: z
     .enum(['valid', 'upcoming', 'expired', 'used_up', 'disabled'])
@@ -51,19 +52,28 @@ export const promoCodeFields = {
   valid_until: timestampInput.nullable().describe('null: no end.'),
   max_redemptions: count(1).nullable().describe('In tickets; null: no limit.'),
   ticket_type_ids: ticketTypeIds.describe('Ticket types it applies to; empty: all.'),
+  unlocks: flag.describe('true: shows hidden ones of these.'),
 }
 
-// Exactly one of the two, as the triggers of promo_codes have it.
+// One of the two, as the constraints of promo_codes have it; one that unlocks ticket types may have neither.
 const oneDiscount = onlyOne('amount_off', 'percent_off', 'a promo code has one of the two')
+const someUse = between(
+  'percent_off',
+  ({ percent_off, amount_off, unlocks }) => unlocks === true || (percent_off ?? amount_off) != null,
+  'is required, unless amount_off or unlocks is given',
+)
 
 const newPromoCode = z
   .strictObject({ event_id: id('event'), ...promoCodeFields })
   .partial()
   .required({ event_id: true, code: true })
-// The two forms, as published.
+// The three forms, as published.
 const body = newPromoCode.omit({ event_id: true })
 const byPercentage = body.omit({ amount_off: true }).required({ percent_off: true })
 const byAmount = body.omit({ percent_off: true }).required({ amount_off: true })
+const byUnlocking = body
+  .omit({ percent_off: true, amount_off: true })
+  .required({ unlocks: true, ticket_type_ids: true })
 
 const promoCodeEssentials = names(
   'id code percent_off amount_off valid_from valid_until max_redemptions times_redeemed state',
@@ -97,15 +107,19 @@ export const getPromoCode = {
 export const createPromoCode = {
   name: 'create_promo_code',
   title: 'Create a promo code',
-  description: 'Adds a promo code to an event: percent_off each ticket, or amount_off the order.',
+  description:
+    'Adds a promo code to an event: percent_off each ticket, or amount_off the order; with unlocks neither is needed.',
   method: 'POST',
   path: '/events/{event_id}/promo-codes',
   errors: ['already_exists'],
   scope: 'events:write',
   unlisted: true,
   lean: promoCodeEssentials,
-  input: newPromoCode.check(oneRequired('percent_off', 'amount_off'), oneDiscount),
-  body: { name: 'CreatePromoCodeRequest', forms: { PercentagePromoCode: byPercentage, AmountPromoCode: byAmount } },
+  input: newPromoCode.check(someUse, oneDiscount),
+  body: {
+    name: 'CreatePromoCodeRequest',
+    forms: { PercentagePromoCode: byPercentage, AmountPromoCode: byAmount, UnlockingPromoCode: byUnlocking },
+  },
   output: one(PromoCodeSchema),
   hints: { destructive: false, idempotent: false, openWorld: false },
 } satisfies Declared

@@ -6,7 +6,7 @@ import { attendeeStatuses, guestFields } from './attendees.ts'
 import { dryRun } from './changes.ts'
 import { promoCodeRefused, salesClosed } from './error-codes.ts'
 import { id, one } from './fields.ts'
-import { between, flag, line, metadataInput, oneOf } from './inputs.ts'
+import { between, flag, line, metadataInput, minorUnits, oneOf } from './inputs.ts'
 import type { Declared } from './operation.ts'
 import { newOrder, OrderSchema, paymentMethods } from './orders.ts'
 
@@ -32,6 +32,7 @@ const Registration = z
       ),
     payment_method: oneOf(paymentMethods).describe('Left out: complimentary. Usually invoice.'),
     promo_code: line(50).describe('For a discount; needs a payment_method.'),
+    expected_total: minorUnits(0, 10_000_000_000_000).describe('Refuses the order if it comes to another amount.'),
     send_email: flag.describe('false: nothing is e-mailed.'),
     external_id: guestFields.external_id,
     metadata: metadataInput.describe('Your own flat JSON object, on the order.'),
@@ -54,7 +55,7 @@ export const registerAttendee = {
     'Registers a guest (ticket type, name, email) or a group (attendees: up to 50, all or none) and e-mails the tickets. Without payment_method they are complimentary and valid at once. With invoice they have their prices, and become valid and e-mailed once record_invoice_payment covers the order. On sold_out choose another ticket type, or join_waiting_list. Send an idempotency_key.',
   method: 'POST',
   path: '/events/{event_id}/registrations',
-  errors: [...salesClosed, 'sold_out', 'quantity_not_allowed', ...promoCodeRefused, 'already_exists'],
+  errors: [...salesClosed, 'sold_out', 'quantity_not_allowed', ...promoCodeRefused, 'total_changed', 'already_exists'],
   batch: 'register_attendees',
   scope: 'attendees:write',
   lean: newOrder,

@@ -106,6 +106,12 @@ language plpgsql stable set search_path = ''
 as $$ begin return (nullif(current_setting('request.jwt.claims', true), '')::json ->> 'api_key_id')::uuid; end $$;
 grant execute on function private.current_api_key_id to api_key, authenticated;
 
+-- Whether the registration page of an event calls, with its own key. A guest who takes an offer on a page has none.
+create function private.is_page() returns boolean
+language plpgsql stable set search_path = ''
+as $$ begin return private.current_source() = 'page' and private.current_api_key_id() is not null; end $$;
+grant execute on function private.is_page to api_key;
+
 create type public.request_source as enum ('api', 'mcp', 'studio', 'page');
 
 -- Whether a person writes a row: in Studio, in the SQL editor, or signed in. Not an API key, the gateway or the courier.
@@ -419,7 +425,7 @@ begin
   return private.claims() ->> 'public_url' || '/' || path || '/' || token;
 end
 $$;
-grant execute on function private.link_url to scope_attendees_read, scope_attendees_write;
+grant execute on function private.link_url to scope_events_read, scope_events_write, scope_attendees_read, scope_attendees_write;
 
 -- schemas/00-ground/refusals.sql
 
@@ -1864,6 +1870,7 @@ create table public.organisations (
   seller_details text,
   tax_note text,
   confirm_refunds_above bigint,
+  embed_origins text[] not null default '{}',
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   id uuid not null default private.uuid_v7(),
@@ -1878,6 +1885,10 @@ create table public.organisations (
   constraint organisations_seller_details_are_bounded check (length(seller_details) <= 1000),
   constraint organisations_tax_note_is_bounded check (length(tax_note) <= 1000),
   constraint organisations_confirm_refunds_above_is_not_negative check (confirm_refunds_above >= 0),
+  constraint organisations_embed_origins_are_https check (
+    cardinality(embed_origins) <= 20 and array_position(embed_origins, null) is null
+    and array_to_string(embed_origins, ' ') ~ '^(https://[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?( |$))*$'
+  ),
   constraint organisations_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
 );
 comment on constraint organisations_name_is_one_line on public.organisations is
@@ -1894,6 +1905,8 @@ comment on constraint organisations_seller_details_are_bounded on public.organis
   'Seller details have at most 1000 characters. Write the name, the address and the numbers that a receipt needs.';
 comment on constraint organisations_tax_note_is_bounded on public.organisations is
   'A tax note has at most 1000 characters. Write what a receipt has to say about tax.';
+comment on constraint organisations_embed_origins_are_https on public.organisations is
+  'embed_origins has at most 20 origins: https:// and the name of a server, in lower case and without a path. Write it as in https://www.example.com.';
 comment on table public.organisations is 'Owners of events. Nothing is visible across organisations.';
 comment on column public.organisations.name is 'Name for people, and the sender name of ticket e-mails.';
 comment on column public.organisations.slug is 'Short name for addresses and the command line: up to 63 lower-case letters, digits and, inside, hyphens.';
@@ -1906,6 +1919,8 @@ comment on column public.organisations.seller_details is 'Seller on receipts, in
 comment on column public.organisations.tax_note is 'What receipts say about tax, such as "Prices include 19% VAT".';
 comment on column public.organisations.confirm_refunds_above is
   'Total refunds of an order above which a person confirms a refund over MCP, in minor units. Empty: every refund.';
+comment on column public.organisations.embed_origins is
+  'Origins whose pages may show registration pages in a frame, such as https://www.example.com, up to 20. Empty: none.';
 
 create table public.organisation_members (
   user_id uuid not null,
@@ -2064,7 +2079,7 @@ create policy organisations_update_ownership on public.organisations for update 
   using (id in (select private.organisations_as('{owner}')));
 grant select on public.organisations to api_key, authenticated;
 grant update (
-  name, slug, reply_to_email, accent_colour, logo_url, payment_instructions, seller_details, tax_note, confirm_refunds_above
+  name, slug, reply_to_email, accent_colour, logo_url, payment_instructions, seller_details, tax_note, confirm_refunds_above, embed_origins
 ) on public.organisations to authenticated;
 
 create policy organisation_members_select_membership on public.organisation_members for select to authenticated
@@ -2262,8 +2277,9 @@ grant execute on function private.effect_json to api_key;
 
 -- A grant is what a person allowed a client by OAuth (15-oauth): a key without a secret of its own, made from another key. It never
 -- may more, nor lasts longer, than that key. A person's key signs in on pages and calls nothing, so no program that holds a key, or was
--- granted one, can confirm what it asks for.
-create type public.api_key_kind as enum ('key', 'grant', 'person');
+-- granted one, can confirm what it asks for. A page's key has no secret either: the registration page of one event calls with it, and Postgres
+-- decides what such a call may do (60-attendees/event-page.sql).
+create type public.api_key_kind as enum ('key', 'grant', 'person', 'page');
 -- Whether a person confirms what the key asks for over MCP and cannot be undone (16-confirmations).
 create type public.api_key_confirmations as enum ('asked', 'none');
 
@@ -2281,6 +2297,7 @@ create table public.api_keys (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
   parent_id uuid,
+  event_id uuid,
   family_id uuid not null,
   constraint api_keys_pkey primary key (id),
   constraint api_keys_prefix_key unique (prefix),
@@ -2291,10 +2308,14 @@ create table public.api_keys (
   constraint api_keys_grant_has_a_parent_and_an_end check (
     (kind = 'grant') = (parent_id is not null) and (kind <> 'grant' or expires_at is not null)
   ),
+  -- A page is closed by revoking its key.
+  constraint api_keys_page_has_an_event_and_no_end check (
+    (kind = 'page') = (event_id is not null) and (kind <> 'page' or expires_at is null)
+  ),
   constraint api_keys_grant_asks check (kind = 'key' or confirmations = 'asked'),
   constraint api_keys_name_is_one_line check (private.is_one_line(name, 200)),
   constraint api_keys_prefix_is_of_its_kind check (
-    prefix ~ case kind when 'grant' then '^usher_grant_[0-9a-z]{12}$' else '^usher_live_[0-9A-Za-z]{8}$' end
+    prefix ~ case when kind in ('grant', 'page') then format('^usher_%s_[0-9a-z]{12}$', kind) else '^usher_live_[0-9A-Za-z]{8}$' end
   ),
   constraint api_keys_scopes_are_chosen check (cardinality(scopes) > 0 and array_position(scopes, null) is null)
 );
@@ -2303,7 +2324,7 @@ comment on constraint api_keys_name_is_one_line on public.api_keys is
 comment on table public.api_keys is 'API keys of an organisation, without their secrets. Set revoked_at to refuse a key from its next request on.';
 comment on column public.api_keys.name is 'Name for people: the purpose of a key, the name of a person, or the name that the client gave itself.';
 comment on column public.api_keys.scopes is 'Scopes of the key: at least one.';
-comment on column public.api_keys.kind is 'key: for a program. person: for signing in on pages; programs cannot call with it. grant: access that a person gave to a client.';
+comment on column public.api_keys.kind is 'key: for a program. person: for signing in on pages; programs cannot call with it. grant: access that a person gave to a client. page: for the registration page of an event; revoke it to close the page.';
 comment on column public.api_keys.confirmations is
   'asked: over MCP, a person confirms irreversible operations. none: for programs that run unattended. A grant always asks.';
 comment on column public.api_keys.prefix is 'First 19 characters of the key, for recognition. The key itself is not stored.';
@@ -2311,10 +2332,13 @@ comment on column public.api_keys.expires_at is 'When the key expires. Empty: ne
 comment on column public.api_keys.revoked_at is 'Set it to revoke the key at once and for good.';
 comment on column public.api_keys.last_used_at is 'Updated at most once a minute.';
 comment on column public.api_keys.parent_id is 'For a grant: the key that the person signed in with. The grant loses scopes, and ends, with that key.';
+comment on column public.api_keys.event_id is 'For a page: its event.';
 comment on column public.api_keys.family_id is
   'Internal: shared by keys that rotation replaces. Idempotency keys and the rate limit belong to the family, so a rotation between two attempts doubles neither an order nor the allowance. A grant has its own family, and shares the rate limit of its parent.';
 
 create index api_keys_organisation_id_idx on public.api_keys (organisation_id);
+create unique index api_keys_event_id_key on public.api_keys (event_id) where event_id is not null and revoked_at is null;
+create index api_keys_event_id_idx on public.api_keys (event_id) where event_id is not null;
 create index api_keys_parent_id_idx on public.api_keys (parent_id) where parent_id is not null;
 -- For api.purge.
 create index api_keys_unused_grants_idx on public.api_keys (least(revoked_at, expires_at)) where kind = 'grant' and last_used_at is null;
@@ -2437,7 +2461,7 @@ end
 $$;
 
 select private.keep_table('public.api_keys', filled => '{family_id}',
-  derived => '{"organisation_id": null, "kind": null, "parent_id": null}', exempt => '{last_used_at}');
+  derived => '{"organisation_id": null, "kind": null, "parent_id": null, "event_id": null}', exempt => '{last_used_at}');
 create trigger api_keys_100_guard before insert or update on public.api_keys
   for each row execute function private.tg_api_keys__guard();
 create trigger api_keys_950_limit_grants after delete or update of scopes, expires_at, revoked_at on public.api_keys
@@ -2530,6 +2554,10 @@ begin
     perform private.refuse(
       403, 'key_for_people', 'This API key is for a person to sign in with on pages.', hint => 'Create a key for the program.'
     );
+  elsif v_kind = 'page' and not (
+    v_claims ->> 'source' = 'page' and current_setting('request.path', true) ~ '^/rpc/(register_attendees?|join_waiting_list|explain_rule)$'
+  ) then
+    perform private.refuse(403, 'forbidden', 'The key of a page registers guests, and nothing else.');
   end if;
 
   if v_role <> 'api_key' then
@@ -2655,6 +2683,8 @@ begin
       409, 'api_key_rotated', 'A grant has no key to rotate. Its client renews the tokens.', 'prefix',
       hint => 'Revoke it; the person can sign in again.'
     );
+  elsif v_old.kind = 'page' then
+    perform private.refuse(409, 'api_key_rotated', 'The key of a page has no secret to rotate.', 'prefix');
   end if;
   if exists (select from public.api_keys k where k.family_id = v_old.family_id and k.id > v_old.id) then
     perform private.refuse(
@@ -3241,6 +3271,8 @@ create type public.event_status as enum ('draft', 'published', 'cancelled', 'com
 create type public.event_phase as enum ('upcoming', 'ongoing', 'ended');
 -- What guests may do on the page of their ticket: 60-attendees/guest-page.sql.
 create type public.guest_act as enum ('correct', 'answer', 'give_back', 'pass_on');
+-- Where the registration page of an event can be found: 60-attendees/event-page.sql.
+create type public.registration_page as enum ('off', 'by_link', 'public');
 -- The languages of guests: the same as in src/operations/locales.ts.
 create type public.locale as enum ('en', 'de', 'fr', 'es', 'nl');
 
@@ -3281,6 +3313,7 @@ create table public.events (
   waiting_list_offer_hours integer not null default 24,
   guests_may public.guest_act[] not null default '{}',
   guests_may_until timestamptz,
+  registration_page public.registration_page not null default 'off',
   published_at timestamptz,
   cancelling_since timestamptz,
   cancelled_at timestamptz,
@@ -3364,6 +3397,7 @@ comment on column public.events.payment_due_days is 'Days until an unpaid order 
 comment on column public.events.waiting_list_offer_hours is 'Hours for which a waiting-list offer holds a place, 1 to 720.';
 comment on column public.events.guests_may is 'What guests may do themselves, by the link in their e-mails: correct (name, company), answer (change answers), give_back, pass_on. Empty: nothing.';
 comment on column public.events.guests_may_until is 'When that ends. Empty: correct and answer with the end of the event, give_back and pass_on with its start.';
+comment on column public.events.registration_page is 'Page to register on, at /e/ORGANISATION/EVENT: off, by_link (search engines do not list it) or public.';
 comment on column public.events.published_at is 'When it was last published. Kept by Usher.';
 comment on column public.events.cancelling_since is 'When cancellation was requested: a large event is cancelled a little later, as a whole. Kept by Usher.';
 comment on column public.events.cancelled_at is 'When it was cancelled. Kept by Usher.';
@@ -3381,6 +3415,9 @@ create unique index events_organisation_id_external_id_key on public.events (org
 create index events_organisation_id_status_id_idx on public.events (organisation_id, status, id);
 create index events_organisation_id_status_starts_at_idx
   on public.events (organisation_id, status, coalesce(starts_at, 'infinity'::timestamptz), id);
+
+alter table public.api_keys add constraint api_keys_event_id_fkey foreign key (event_id, organisation_id)
+  references public.events (id, organisation_id) on delete cascade;
 
 select private.keep_table('public.events', filled => '{organisation_id,slug}', fixed => '{organisation_id}', versioned => true,
   derived => '{
@@ -3413,11 +3450,11 @@ grant select (id, organisation_id, currency) on public.events to scope_attendees
 grant select (id, organisation_id, name, status, starts_at) on public.events to scope_checkin_write;
 grant insert (
   organisation_id, name, slug, description, guest_notes, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
-  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, currency, payment_due_days, external_id, metadata
+  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, registration_page, currency, payment_due_days, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 grant update (
   name, slug, description, guest_notes, status, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
-  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, currency, payment_due_days, external_id, metadata
+  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, registration_page, currency, payment_due_days, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 grant delete on public.events to scope_events_write;
 
@@ -3467,6 +3504,10 @@ begin
     'waiting_list_offer_hours', event.waiting_list_offer_hours,
     'guests_may', event.guests_may,
     'guests_may_until', private.rfc3339(event.guests_may_until),
+    'registration_page', event.registration_page,
+    'registration_url', case when event.registration_page <> 'off' then private.link_url(
+      'e', (select o.slug from public.organisations o where o.id = event.organisation_id) || '/' || event.slug
+    ) end,
     'currency', event.currency,
     'payment_due_days', event.payment_due_days,
     'published_at', private.rfc3339(event.published_at),
@@ -3489,6 +3530,7 @@ grant execute on function private.event_json to scope_events_read, scope_events_
 --   100 a new event is a draft and has a slug; one with orders is not deleted, a draft goes with what belongs to it
 --   120 the status: from where to where, what an event needs that is published, and its timestamps
 --   130 currency, capacity, time zone; values that another event has (private.keep_table)
+--   600 a registration page has a key
 -- Status, currency and capacity change under the event lock, which registrations hold shared: none is in flight while their rules count.
 -- What a value must be by itself the constraints of 20-events/table.sql say. Security definer is what counts orders and tickets, which
 -- the editing role may not be allowed to read.
@@ -3754,6 +3796,23 @@ end
 $$;
 create trigger events_130_timezone before insert or update of timezone on public.events
   for each row execute function private.tg_events__timezone();
+
+-- The key behind the registration page of an event, made when the page is switched on. One that was revoked stays so while the page is on: to open
+-- the page again, switch it off and on.
+create function private.tg_events__make_page_key() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if tg_op = 'INSERT' or old.registration_page = 'off' then
+    insert into public.api_keys (organisation_id, event_id, kind, name, prefix, scopes)
+    values (new.organisation_id, new.id, 'page', 'Registration page', 'usher_page_' || lower(private.random_code(12)), '{attendees:write}')
+    on conflict (event_id) where event_id is not null and revoked_at is null do nothing;
+  end if;
+  return null;
+end
+$$;
+create trigger events_600_page_key after insert or update of registration_page on public.events
+  for each row when (new.registration_page <> 'off') execute function private.tg_events__make_page_key();
 
 -- schemas/20-events/locks.sql
 
@@ -4117,6 +4176,7 @@ create table public.promo_codes (
   valid_from timestamptz,
   valid_until timestamptz,
   ticket_type_ids uuid[] not null default '{}',
+  unlocks boolean not null default false,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   id uuid not null default private.uuid_v7(),
@@ -4132,7 +4192,8 @@ create table public.promo_codes (
   ),
   constraint promo_codes_percent_off_is_a_percentage check (percent_off > 0 and percent_off <= 100),
   constraint promo_codes_amount_off_is_bounded check (amount_off between 1 and 100000000000),
-  constraint promo_codes_percent_off_or_amount_off_is_set check (num_nonnulls(percent_off, amount_off) > 0),
+  constraint promo_codes_percent_off_or_amount_off_is_set check (num_nonnulls(percent_off, amount_off) > 0 or unlocks),
+  constraint promo_codes_unlocks_named_ticket_types check (not unlocks or ticket_type_ids <> '{}'),
   constraint promo_codes_amount_off_is_alone check (num_nonnulls(percent_off, amount_off) < 2),
   constraint promo_codes_valid_until_is_after_valid_from check (valid_until > valid_from),
   constraint promo_codes_valid_from_and_valid_until_are_finite check (
@@ -4151,7 +4212,9 @@ comment on constraint promo_codes_percent_off_is_a_percentage on public.promo_co
 comment on constraint promo_codes_amount_off_is_bounded on public.promo_codes is
   'An amount off must be from 1 to 100000000000. It is in minor units: 500 is 5.00.';
 comment on constraint promo_codes_percent_off_or_amount_off_is_set on public.promo_codes is
-  'A promo code needs a percentage or an amount. Set percent_off or amount_off.';
+  'A promo code needs a percentage or an amount, unless it unlocks ticket types. Set percent_off or amount_off.';
+comment on constraint promo_codes_unlocks_named_ticket_types on public.promo_codes is
+  'A code that unlocks ticket types must name them. Set ticket_type_ids as well.';
 comment on constraint promo_codes_amount_off_is_alone on public.promo_codes is
   'A promo code cannot have both a percentage and an amount. Set the other one to null in the same change.';
 comment on constraint promo_codes_valid_until_is_after_valid_from on public.promo_codes is
@@ -4168,6 +4231,7 @@ comment on column public.promo_codes.status is 'active or disabled.';
 comment on column public.promo_codes.valid_from is 'Valid from. Empty: at once.';
 comment on column public.promo_codes.valid_until is 'Valid until. Empty: without end.';
 comment on column public.promo_codes.ticket_type_ids is 'Ticket types it applies to, up to 100. Empty: all of the event.';
+comment on column public.promo_codes.unlocks is 'Whether it shows the hidden ticket types among ticket_type_ids on the registration page.';
 
 create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
 create index promo_codes_event_id_id_idx on public.promo_codes (event_id, id desc);
@@ -4236,10 +4300,10 @@ create policy promo_codes_update_membership on public.promo_codes for update to 
   using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.promo_codes to scope_events_read, scope_events_write, authenticated;
 grant insert (
-  organisation_id, event_id, code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+  organisation_id, event_id, code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, unlocks, status
 ) on public.promo_codes to scope_events_write, authenticated;
 grant update (
-  code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+  code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, unlocks, status
 ) on public.promo_codes to scope_events_write, authenticated;
 
 create function private.promo_code_json(promo_code public.promo_codes) returns json
@@ -4258,6 +4322,7 @@ begin
     'max_redemptions', promo_code.max_redemptions,
     'times_redeemed', promo_code.times_redeemed,
     'ticket_type_ids', promo_code.ticket_type_ids,
+    'unlocks', promo_code.unlocks,
     'status', promo_code.status,
     'state', case
       when promo_code.status = 'disabled' then 'disabled'
@@ -9080,15 +9145,17 @@ begin
   attendee.price := coalesce((
     select t.price from public.ticket_types t where t.id = attendee.ticket_type_id and t.event_id = "order".event_id
   ), 0);
-  if "order".promo_code_id is not null and attendee.price > 0 then
+  if "order".promo_code_id is not null then
     select c.percent_off, c.amount_off into v_percent_off, v_amount_off
     from public.promo_codes c
     where c.id = "order".promo_code_id
-      and (c.ticket_type_ids = '{}' or attendee.ticket_type_id = any (c.ticket_type_ids));
+      and (c.ticket_type_ids = '{}' or attendee.ticket_type_id = any (c.ticket_type_ids))
+      -- What it unlocks uses it, whatever the price.
+      and (attendee.price > 0 or c.unlocks);
     if found then
       attendee.promo_code_id := "order".promo_code_id;
       if v_amount_off is null then
-        attendee.discount := round(attendee.price * v_percent_off / 100);
+        attendee.discount := round(attendee.price * coalesce(v_percent_off, 0) / 100);
       else
         -- Sees the rows that the same statement has added already, and under the lock of the order those of others. What a cancelled
         -- ticket had is free again.
@@ -12253,7 +12320,7 @@ begin
 
   -- Whoever uses a key is still at work, a guest may be on the way, and a queued e-mail may be the one that says that it is cancelled.
   select min(k.prefix) into v_name
-  from public.api_keys k where k.organisation_id = v_organisation.id and private.is_usable_key(k);
+  from public.api_keys k where k.organisation_id = v_organisation.id and k.kind <> 'page' and private.is_usable_key(k);
   if v_name is not null then
     perform private.refuse(
       409, 'in_use', format('The organisation is in use: the API key %s is not revoked.', v_name), 'slug', hint => 'Revoke its keys first.'
@@ -13061,14 +13128,15 @@ begin
   insert into public.events (
     organisation_id, name, slug, description, guest_notes, starts_at, ends_at, timezone, locale,
     venue_name, venue_address, venue_city, venue_postcode, venue_country,
-    online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, currency, payment_due_days, external_id, metadata
+    online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, registration_page, currency, payment_due_days, external_id,
+    metadata
   )
   values (
     add_event.organisation_id, v_new.name, v_new.slug, v_new.description, coalesce(v_new.guest_notes, '{}'), v_new.starts_at, v_new.ends_at,
     coalesce(v_new.timezone, 'UTC'), coalesce(v_new.locale, 'en'),
     v_new.venue_name, v_new.venue_address, v_new.venue_city, v_new.venue_postcode, v_new.venue_country,
     v_new.online_url, v_new.capacity, coalesce(v_new.waiting_list_offer_hours, 24), coalesce(v_new.guests_may, '{}'),
-    v_new.guests_may_until, coalesce(v_new.currency, 'EUR'),
+    v_new.guests_may_until, coalesce(v_new.registration_page, 'off'), coalesce(v_new.currency, 'EUR'),
     v_new.payment_due_days, v_new.external_id, coalesce(v_new.metadata, '{}')
   )
   returning * into v_new;
@@ -13093,6 +13161,7 @@ create function api.create_event(
   waiting_list_offer_hours integer default null,
   guests_may public.guest_act[] default null,
   guests_may_until timestamptz default null,
+  registration_page public.registration_page default null,
   currency text default null,
   payment_due_days integer default null,
   external_id text default null,
@@ -13113,7 +13182,7 @@ begin
   v_event := private.add_event(private.current_organisation_id(), jsonb_build_object(
     'name', name, 'slug', slug, 'description', description, 'guest_notes', guest_notes, 'starts_at', starts_at, 'ends_at', ends_at, 'timezone', timezone,
     'locale', locale, 'venue', venue, 'online_url', online_url, 'capacity', capacity, 'waiting_list_offer_hours', waiting_list_offer_hours,
-    'guests_may', guests_may, 'guests_may_until', guests_may_until,
+    'guests_may', guests_may, 'guests_may_until', guests_may_until, 'registration_page', registration_page,
     'currency', currency, 'payment_due_days', payment_due_days, 'external_id', external_id, 'metadata', metadata
   ));
   return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
@@ -13153,6 +13222,7 @@ begin
     waiting_list_offer_hours = v_new.waiting_list_offer_hours,
     guests_may = v_new.guests_may,
     guests_may_until = v_new.guests_may_until,
+    registration_page = v_new.registration_page,
     currency = v_new.currency,
     payment_due_days = v_new.payment_due_days,
     external_id = v_new.external_id,
@@ -14099,6 +14169,7 @@ create function api.create_promo_code(
   valid_until text default null,
   max_redemptions integer default null,
   ticket_type_ids uuid[] default null,
+  unlocks boolean default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -14119,12 +14190,12 @@ begin
   end if;
 
   insert into public.promo_codes (
-    organisation_id, event_id, code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids
+    organisation_id, event_id, code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, unlocks
   )
   values (
     v_organisation_id, create_promo_code.event_id, create_promo_code.code, create_promo_code.percent_off, create_promo_code.amount_off,
     create_promo_code.valid_from::timestamptz, create_promo_code.valid_until::timestamptz, create_promo_code.max_redemptions,
-    coalesce(create_promo_code.ticket_type_ids, '{}')
+    coalesce(create_promo_code.ticket_type_ids, '{}'), coalesce(create_promo_code.unlocks, false)
   )
   returning * into v_promo_code;
 
@@ -14136,7 +14207,7 @@ begin
 end
 $$;
 comment on function api.create_promo_code is
-  'Adds a promo code to an event, with either percent_off or amount_off: 201. 404 not_found; 409 already_exists (code); 422 validation_failed.';
+  'Adds a promo code to an event, with percent_off or amount_off, or one that unlocks ticket types: 201. 404 not_found; 409 already_exists (code); 422 validation_failed.';
 grant execute on function api.create_promo_code to scope_events_write;
 
 create function api.update_promo_code(
@@ -14166,10 +14237,10 @@ begin
   v_new := jsonb_populate_record(v_promo_code, changes);
   update public.promo_codes c set
     (
-      code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+      code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, unlocks, status
     ) = (
       v_new.code, v_new.percent_off, v_new.amount_off, v_new.valid_from, v_new.valid_until, v_new.max_redemptions, v_new.ticket_type_ids,
-      v_new.status
+      v_new.unlocks, v_new.status
     )
   where c.id = v_promo_code.id
   returning * into v_promo_code;
@@ -16809,6 +16880,189 @@ comment on function api.resend_ticket is
   'Queues the ticket e-mail of an attendee again, or retries a failed one at once: 200. 404 not_found; 409 ticket_not_active, no_address, attendee_erased.';
 grant execute on function api.resend_ticket to scope_attendees_write;
 
+-- schemas/60-attendees/event-page.sql
+
+-- The registration page of an event, /e/ORGANISATION/EVENT: what it shows, and what may come of its form, which anybody can send. The page registers
+-- by api.register_attendee, with a key of its own; what was added is judged here, when nobody can change a ticket type or a code any more.
+
+-- The event whose page it is, by the slugs; null where there is no page. A draft has none.
+create function private.event_of_page(organisation text, event text) returns public.events
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_event public.events;
+begin
+  select e.* into v_event
+  from public.organisations o
+  join public.events e on e.organisation_id = o.id and e.slug = event_of_page.event and e.slug <> ''
+  where o.slug = event_of_page.organisation and e.registration_page <> 'off' and e.status <> 'draft';
+  return v_event;
+end
+$$;
+
+-- A code that can be used now.
+create function private.code_of_page(event_id uuid, code text) returns public.promo_codes
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_code public.promo_codes;
+begin
+  select c.* into v_code
+  from public.promo_codes c
+  where c.event_id = code_of_page.event_id and lower(c.code) = lower(normalize(btrim(code_of_page.code), nfc));
+  return case when private.promo_code_json(v_code) ->> 'state' = 'valid' then v_code end;
+end
+$$;
+
+-- The ticket types that the page offers, with what a code does to each: whether it takes the code, and the price that a percentage leaves.
+create function private.ticket_types_of_page(event public.events, code public.promo_codes) returns jsonb
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_places_left bigint := event.capacity - private.places_taken(event.id);
+begin
+  return (
+    select coalesce(jsonb_agg(
+      private.ticket_type_json(t, event, v_places_left)::jsonb || jsonb_build_object(
+        'takes_code', c.takes_code,
+        'price_with_code', t.price - case when c.takes_code then round(t.price * coalesce(code.percent_off, 0) / 100) else 0 end
+      )
+      order by t.position, t.id
+    ), '[]')
+    from public.ticket_types t
+    cross join lateral (
+      select coalesce((code.ticket_type_ids = '{}' or t.id = any (code.ticket_type_ids)) and (t.price > 0 or code.unlocks), false) as takes_code
+    ) c
+    where t.event_id = event.id and t.status = 'active' and (t.visibility = 'public' or c.takes_code and code.unlocks)
+  );
+end
+$$;
+
+-- Security definer: the gateway may read no table. `tickets` are those that are chosen, a number by ticket type.
+create function api.get_event_page(organisation text, event text, code text default null, tickets jsonb default '{}') returns json
+language plpgsql stable security definer set search_path = ''
+as $$
+declare
+  v_event public.events := private.event_of_page(organisation, event);
+  v_code public.promo_codes := private.code_of_page(v_event.id, code);
+  v_types jsonb := private.ticket_types_of_page(v_event, v_code);
+begin
+  return (
+    select json_build_object(
+      'organisation', json_build_object(
+        'name', g.name, 'reply_to', g.reply_to_email, 'accent_colour', g.accent_colour, 'logo_url', g.logo_url, 'embed_origins', g.embed_origins
+      ),
+      'event', private.event_json(v_event),
+      'key', json_build_object('api_key_id', k.id, 'family_id', k.family_id, 'organisation_id', k.organisation_id),
+      'ticket_types', v_types,
+      'questions', (
+        select coalesce(jsonb_agg(
+          to_jsonb(q) - '{event_id,organisation_id,at_door,delete_after_days,ask,position,status,version,created_at,updated_at}'::text[]
+          order by q.position, q.id
+        ), '[]')
+        from public.questions q
+        where q.event_id = v_event.id and q.status = 'active' and q.ask <> 'ticket_page'
+      ),
+      'code', v_code.code,
+      -- As private.price_attendee: a percentage off each ticket, an amount off the order.
+      'total', (
+        select coalesce(sum(n.quantity * (t ->> 'price_with_code')::bigint), 0) - coalesce(least(
+          coalesce(v_code.amount_off, 0), sum(n.quantity * (t ->> 'price')::bigint) filter (where (t ->> 'takes_code')::boolean)
+        ), 0)
+        from jsonb_array_elements(v_types) t
+        cross join lateral (select coalesce((tickets ->> (t ->> 'id'))::integer, 0) as quantity) n
+        where t ->> 'sales_status' = 'on_sale'
+      )
+    )
+    from public.organisations g
+    join public.api_keys k on k.event_id = v_event.id and private.is_usable_key(k)
+    where g.id = v_event.organisation_id
+  );
+end
+$$;
+comment on function api.get_event_page is
+  'Content of the registration page of an event: { organisation, event, key, ticket_types, questions, code, total }, or null. For the gateway.';
+grant execute on function api.get_event_page to gateway;
+
+-- The event of the calling page.
+create function private.assert_own_page(event_id uuid) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if not exists (
+    select from public.api_keys k
+    join public.events e on e.id = k.event_id
+    where k.id = private.current_api_key_id() and e.id = assert_own_page.event_id and e.registration_page <> 'off'
+  ) then
+    perform private.refuse_not_found('event_id');
+  end if;
+end
+$$;
+
+-- What a page may sell: what it shows, for its price, to guests who answered what has to be answered. The tickets are added and their types
+-- locked, so none of this changes any more. Nobody has tickets sent to one address all day long.
+create function private.assert_page_takes_orders(order_ids uuid[]) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_most_per_hour constant integer := 5;
+  v_guest record;
+begin
+  perform private.assert_own_page(o.event_id) from public.orders o where o.id = any (order_ids);
+  for v_guest in
+    select
+      a as attendee, o.payment_method, t.price, row_number() over (partition by o.id order by a.id) - 1 as place,
+      t.visibility = 'hidden' and c.unlocks is not true as is_hidden,
+      (
+        select q.key from public.questions q
+        where q.event_id = a.event_id and q.required and q.ask <> 'ticket_page' and private.is_unanswered(q, a)
+        order by q.position, q.id
+        limit 1
+      ) as unanswered
+    from public.orders o
+    join public.attendees a on a.order_id = o.id
+    join public.ticket_types t on t.id = a.ticket_type_id
+    left join public.promo_codes c on c.id = a.promo_code_id
+    where o.id = any (order_ids)
+    order by a.id
+  loop
+    if v_guest.is_hidden then
+      perform private.refuse_not_found(format('attendees.%s.ticket_type_id', v_guest.place));
+    elsif v_guest.price > 0 and v_guest.payment_method is distinct from 'invoice' then
+      perform private.refuse_value('payment_method', 'This ticket is paid by invoice.');
+    elsif private.takes_no_mail((v_guest.attendee).email) then
+      perform private.refuse_value(format('attendees.%s.email', v_guest.place), 'The ticket cannot be e-mailed to this address.');
+    elsif v_guest.unanswered is not null then
+      perform private.refuse_value(format('attendees.%s.answers.%s', v_guest.place, v_guest.unanswered), 'This question needs an answer.');
+    elsif (
+      select count(distinct r.order_id)
+      from public.attendees r
+      where r.organisation_id = (v_guest.attendee).organisation_id and r.email_lower = (v_guest.attendee).email_lower
+        and r.id >= private.first_uuid_v7(now() - interval '1 hour') and r.event_id = (v_guest.attendee).event_id
+    ) > v_most_per_hour then
+      perform private.refuse(
+        429, 'rate_limited', 'Too many registrations with this e-mail address.', format('attendees.%s.email', v_guest.place),
+        hint => 'Wait for an hour, or ask the organiser.'
+      );
+    end if;
+  end loop;
+end
+$$;
+
+create function private.assert_page_takes_entry(entry public.waiting_list_entries) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.assert_own_page(entry.event_id);
+  if exists (select from public.ticket_types t where t.id = entry.ticket_type_id and t.visibility = 'hidden') then
+    perform private.refuse_not_found('ticket_type_id');
+  elsif private.takes_no_mail(entry.email) then
+    perform private.refuse_value('email', 'Nothing can be e-mailed to this address.');
+  end if;
+end
+$$;
+grant execute on function private.assert_page_takes_orders, private.assert_page_takes_entry to scope_attendees_write;
+
 -- schemas/60-attendees/registrations.sql
 
 -- Registration: an order with its attendees, either complimentary and completed at once, or payable and pending until paid. Whoever registers,
@@ -16998,12 +17252,29 @@ end
 $$;
 grant execute on function private.outcomes_of_registrations to scope_attendees_write;
 
+-- Who was shown an amount orders at that amount, or not at all. Security definer: a registering key may not read orders.
+create function private.assert_totals(calls jsonb[], order_ids uuid[]) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'total_changed', 'The order comes to another amount than expected_total.', 'expected_total',
+    jsonb_build_object('total', o.total, 'currency', o.currency), 'Show the buyer the new total first.'
+  )
+  from unnest(calls, order_ids) c (call, order_id)
+  join public.orders o on o.id = c.order_id
+  where o.total <> (c.call ->> 'expected_total')::bigint;
+end
+$$;
+grant execute on function private.assert_totals to scope_attendees_write;
+
 -- Raises if anything is refused; private.answer_calls then tries call by call.
 create function private.register(calls jsonb[]) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcomes json[];
+  v_order_ids uuid[];
 begin
   if cardinality(calls) = 1 then
     v_outcomes[1] := private.replay_outcome(calls[1] ->> 'idempotency_key', calls[1] ->> 'request_fingerprint');
@@ -17020,7 +17291,14 @@ begin
     raise exception 'Replays are answered only to calls sent alone.';
   end if;
   perform private.assert_registrable(calls);
-  v_outcomes := private.outcomes_of_registrations(private.add_registrations(calls));
+  v_order_ids := private.add_registrations(calls);
+  if exists (select from unnest(calls) c where c ->> 'expected_total' is not null) then
+    perform private.assert_totals(calls, v_order_ids);
+  end if;
+  if private.is_page() then
+    perform private.assert_page_takes_orders(v_order_ids);
+  end if;
+  v_outcomes := private.outcomes_of_registrations(v_order_ids);
   for i in 1..cardinality(calls) loop
     v_outcomes[i] := private.record_outcome(calls[i] ->> 'idempotency_key', calls[i] ->> 'request_fingerprint', v_outcomes[i]);
   end loop;
@@ -17040,6 +17318,7 @@ create function api.register_attendee(
   attendees jsonb default null,
   payment_method public.payment_method default null,
   promo_code text default null,
+  expected_total bigint default null,
   send_email boolean default null,
   external_id text default null,
   metadata jsonb default null,
@@ -17052,13 +17331,14 @@ as $$
 begin
   return (private.register(array[private.with_guests(jsonb_build_object(
     'event_id', event_id, 'ticket_type_id', ticket_type_id, 'name', name, 'email', email, 'company', company, 'attendees', attendees,
-    'payment_method', payment_method, 'promo_code', promo_code, 'send_email', send_email, 'external_id', external_id, 'metadata', metadata, 'answers', answers,
+    'payment_method', payment_method, 'promo_code', promo_code, 'expected_total', expected_total, 'send_email', send_email,
+    'external_id', external_id, 'metadata', metadata, 'answers', answers,
     'idempotency_key', idempotency_key, 'request_fingerprint', request_fingerprint
   ))]))[1];
 end
 $$;
 comment on function api.register_attendee is
-  'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary unless payment_method is given. 404 not_found; 409 event_not_published, event_ended, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
+  'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary unless payment_method is given. 404 not_found; 409 event_not_published, event_ended, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, total_changed, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
 grant execute on function api.register_attendee to scope_attendees_write;
 
 -- Its calls by one key, as one. Locks that would otherwise be taken call by call are taken here, in one order for all batches.
@@ -18469,6 +18749,9 @@ begin
     coalesce(join_waiting_list.metadata, '{}')
   )
   returning * into v_entry;
+  if private.is_page() then
+    perform private.assert_page_takes_entry(v_entry);
+  end if;
 
   return private.record_outcome(
     idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.waiting_list_entry_json(v_entry))

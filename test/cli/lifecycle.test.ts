@@ -92,6 +92,7 @@ async function expectDataThere(): Promise<void> {
 
   const { stdout } = await usher(['keys', 'list', '--organisation', 'demo', '--json'], dataDir)
   expect(JSON.parse(stdout)).toMatchObject([
+    { organisation: 'demo', kind: 'page' },
     { prefix: prefixOf(first.key), organisation: 'demo', kind: 'key' },
     { organisation: 'demo', kind: 'person' },
   ])

@@ -48,6 +48,8 @@ export function pendingTicket(changes: Changes = {}): PendingTicket {
       waiting_list_offer_hours: 24,
       guests_may: [],
       guests_may_until: null,
+      registration_page: 'off',
+      registration_url: null,
       capacity: null,
       currency: 'EUR',
       payment_due_days: null,

@@ -159,6 +159,7 @@ const enumOf: Record<string, string | null> = {
   'event.phase': 'event_phase',
   'event.locale': 'locale',
   'event.guests_may': 'guest_act',
+  'event.registration_page': 'registration_page',
   'event_plan.event.status': 'event_status',
   'event_plan.steps.action': null,
   'event_plan.steps.kind': null,

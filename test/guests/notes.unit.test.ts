@@ -27,6 +27,7 @@ test.each([
   ['<b>x</b> &lt; `y` ~~z~~', paragraph('&lt;b&gt;x&lt;/b&gt; &amp;lt; `y` ~~z~~')],
   ['> a\n\n| b |\n|---|\n\n    c', paragraph('&gt; a') + paragraph('| b |<br>|---|') + paragraph('    c')],
   ['a\u202eb\u0007c', paragraph('ab c')],
+  ['A & B &#8238;\\*', paragraph('A &amp; B &amp;#8238;*')],
 ])('%j becomes %j', (text, html) => {
   expect(`${notesHtml(text)}`).toBe(html)
 })

@@ -91,6 +91,7 @@ const noStates = {
   check_in_direction: 'what was scanned, for good',
   check_in_admission: 'a setting',
   question_status: 'archived stops asking it, which test/rest/questions.test.ts shows',
+  registration_page: 'a setting',
   question_type: 'for good',
   question_ask: 'a setting',
   check_in_point_status: 'archived closes it, which test/rest/check-in-points.test.ts shows',

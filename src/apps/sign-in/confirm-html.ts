@@ -191,7 +191,7 @@ function messageOf({
   if (message_subject === null) return entry('Message to guests', ...linesOf(message ?? ''))
   return html`${entry('Only guests with', changesOf(audience ?? {}, false))}
         ${entry('Subject', oneLine(message_subject))}
-        <div><dt>Message to guests</dt><dd class="soft">${notesHtml(message ?? '')}</dd></div>`
+        <div><dt>Message to guests</dt><dd class="notes">${notesHtml(message ?? '')}</dd></div>`
 }
 
 const reasons: Record<string, string> = {

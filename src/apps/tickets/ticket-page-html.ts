@@ -31,22 +31,33 @@ export const pageFiles = () => {
 /** A page, and the Content-Security-Policy under which it is sent. */
 export type SentPage = { html: string; policy: string }
 
-/** `formTargets`: where the browser may go on from a form. */
-type Allowed = { style?: string; script?: string; logo?: string | null; formTargets?: string }
+/** `formTargets`: where the browser may go on from a form. `framedBy`: origins of pages that may show this one. */
+type Allowed = {
+  style?: string
+  script?: string
+  logo?: string | null
+  formTargets?: string
+  framedBy?: string[]
+}
 
 /** The page runs what is in it, if anything, loads nothing but the logo, and asks this server again. */
-export const policyOf = ({ style = '', script = '', logo = null, formTargets = "'self'" }: Allowed): string =>
+export const policyOf = ({
+  style = '',
+  script = '',
+  logo = null,
+  formTargets = "'self'",
+  framedBy = [],
+}: Allowed): string =>
   [
     "default-src 'none'",
     ...(script === '' ? [] : [`script-src ${hashOf(script)}`]),
     `style-src ${hashOf(style)}`,
-    // A still page shows no picture either.
-    ...(script === ''
-      ? []
-      : [`img-src data:${logo === null ? '' : ` ${originOf(logo)}`}`, "connect-src 'self'", "worker-src 'self'"]),
+    // A still page shows no code either.
+    ...(script === '' && logo === null ? [] : [`img-src data:${logo === null ? '' : ` ${originOf(logo)}`}`]),
+    ...(script === '' ? [] : ["connect-src 'self'", "worker-src 'self'"]),
     "base-uri 'none'",
     `form-action ${formTargets}`,
-    "frame-ancestors 'none'",
+    `frame-ancestors ${framedBy.join(' ') || "'none'"}`,
   ].join('; ')
 
 /** A host may have what ends a directive or a policy. */
@@ -165,18 +176,28 @@ export const entry = (name: string, lines: string[], ...links: (Html | false)[])
           ${links.map((link) => link && html`<dd>${link}</dd>`)}
         </div>`
 
-// Before anything that a person typed, so that nothing of theirs is taken for it.
-const places = { style: '/* style */', script: '/* script */' }
+// Before anything that a person typed: that is found only on a page without script or data, and stays.
+const places = { style: '/* style */', script: '/* script */', data: '/* data */' }
 
 /** A page that does not ask again. */
 export const stillPage = (title: string, main: Html, words: Words, palette?: Palette): SentPage =>
   document(title, main, words, { palette, script: '' })
 
-/** Beside what a page says: an order page has a style of its own after that of a ticket, and another script. */
-type Look = { palette?: Palette | undefined; style?: string; script?: string; logo?: string | null }
+/**
+ * Beside what a page says: an order page has a style of its own after that of a ticket, and another script. `meta` and `data` (JSON-LD) are for
+ * search engines and previews.
+ */
+type Look = Pick<Allowed, 'logo' | 'framedBy'> & {
+  palette?: Palette | undefined
+  style?: string
+  script?: string
+  meta?: Html
+  data?: object | undefined
+}
 
 export function document(title: string, main: Html, words: Words, look: Look = {}): SentPage {
-  const { palette = paletteOf(null), script = pageFiles().script, logo = null } = look
+  const { palette = paletteOf(null), script = pageFiles().script, logo = null, framedBy = [], data } = look
+  const { meta = html`<meta name="robots" content="noindex">` } = look
   const style = styleOf(palette) + (look.style ?? '')
   const page = html`<!DOCTYPE html>
 <html lang="${words.locale.slice(0, 2)}">
@@ -184,11 +205,12 @@ export function document(title: string, main: Html, words: Words, look: Look = {
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
     <meta name="color-scheme" content="light dark">
-    <meta name="robots" content="noindex">
     <meta name="referrer" content="no-referrer">
     <meta name="format-detection" content="telephone=no, date=no, address=no, email=no">
     <style>/* style */</style>
     ${script !== '' && html`<script type="module">/* script */</script>`}
+    ${data && html`<script type="application/ld+json">/* data */</script>`}
+    ${meta}
     <title>${title}</title>
   </head>
   <body>
@@ -199,6 +221,7 @@ export function document(title: string, main: Html, words: Words, look: Look = {
 `
     .toString()
     .replace(places.style, () => style)
-    .replace(places.script, () => script)
-  return { html: page, policy: policyOf({ style, script, logo }) }
+    .replace(places.script, (typed) => script || typed)
+    .replace(places.data, (typed) => (data === undefined ? typed : JSON.stringify(data).replaceAll('<', '\\u003c')))
+  return { html: page, policy: policyOf({ style, script, logo, framedBy }) }
 }

@@ -15,6 +15,7 @@ type Changes = {
   sellerDetails?: string
   taxNote?: string
   confirmRefundsAbove?: string
+  embedOrigins?: string
 }
 
 export function addOrganisationCommands(usher: Command, { print, printJson, onDatabase }: Terminal): void {
@@ -48,13 +49,13 @@ export function addOrganisationCommands(usher: Command, { print, printJson, onDa
 
   organisations
     .command('update')
-    .description('Change an organisation and the look of its e-mails; an empty text clears a field')
+    .description('Change an organisation and the look of its e-mails and pages; an empty text clears a field')
     .requiredOption('--organisation <slug>', 'organisation to change')
     .option('--name <name>', 'name for people')
     .option('--plan <plan>', 'starter, standard or enterprise: requests per minute of each key')
     .option('--reply-to-email <address>', 'reply-to address of e-mails')
-    .option('--accent-colour <colour>', 'colour of e-mails and ticket pages, such as #26306b')
-    .option('--logo-url <url>', 'https address of the logo on e-mails and ticket pages')
+    .option('--accent-colour <colour>', 'colour of e-mails and pages, such as #26306b')
+    .option('--logo-url <url>', 'https address of the logo on e-mails and pages')
     .option('--payment-instructions <text>', 'how to pay an invoice')
     .option('--seller-details <text>', 'seller on receipts: name, address, tax number')
     .option('--tax-note <text>', 'what receipts say about tax')
@@ -63,6 +64,7 @@ export function addOrganisationCommands(usher: Command, { print, printJson, onDa
       'refunds of an order above this need a confirmation over MCP, in minor units',
       parseAmount,
     )
+    .option('--embed-origins <origins>', 'origins whose pages may frame registration pages, with commas between them')
     .option('--json', 'print the organisation as JSON')
     .addHelpText(
       'after',
@@ -84,6 +86,7 @@ Example:
           seller_details: options.sellerDetails,
           tax_note: options.taxNote,
           confirm_refunds_above: options.confirmRefundsAbove,
+          embed_origins: options.embedOrigins,
         }),
       )
       if (options.json) printJson(organisation)

@@ -144,7 +144,7 @@ async function checkGrants(client: pg.ClientBase): Promise<Finding> {
 
 async function checkKeys(client: pg.ClientBase): Promise<Finding> {
   const { rows } = await client.query(
-    'select from public.api_keys where revoked_at is null and (expires_at is null or expires_at > now()) limit 1',
+    "select from public.api_keys where kind <> 'page' and revoked_at is null and (expires_at is null or expires_at > now()) limit 1",
   )
   if (rows.length > 0) return ok('keys', 'There is a valid API key.')
   return warning(

@@ -4,6 +4,7 @@ import type { Words } from './en.ts'
 
 export const de: Words = {
   locale: 'de-DE',
+  language: 'Deutsch',
 
   when: 'Wann',
   where: 'Wo',
@@ -239,6 +240,41 @@ export const de: Words = {
     expired: 'Dieses Angebot ist abgelaufen. Der Platz wird nicht mehr für Sie reserviert.',
     declined: 'Dieser Platz wird nicht mehr für Sie reserviert.',
     refused: 'Dieser Platz kann im Moment nicht angenommen werden.',
+  },
+
+  eventPage: {
+    left: 'noch {count}',
+    soldOut: 'Ausverkauft',
+    from: 'Erhältlich ab {date}',
+    over: 'Nicht mehr erhältlich',
+    free: 'Kostenlos',
+    atLeast: 'mindestens {count}',
+    code: 'Promo-Code',
+    codeUsed: 'Code {code} angewendet',
+    choose: 'Weiter',
+    change: 'Aktualisieren',
+    guest: 'Gast {number}',
+    emailOptional: 'Ohne Angabe geht das Ticket an Sie.',
+    byEmail: 'Tickets kommen per E-Mail.',
+    invoice: 'Sie zahlen auf Rechnung. Wie und bis wann, steht in der E-Mail an Sie.',
+    register: 'Anmelden',
+    registered: 'Vielen Dank für die Anmeldung. Die Tickets sind per E-Mail unterwegs.',
+    ordered:
+      'Vielen Dank für die Bestellung. Wie Sie bezahlen, steht in der E-Mail, die unterwegs ist. Die Tickets folgen, sobald bezahlt ist.',
+    again: 'Weitere Gäste anmelden',
+    wait: 'Auf die Warteliste',
+    waitNote: 'Wird ein Platz frei, schreiben wir Ihnen eine E-Mail.',
+    waiting: 'Sie stehen auf der Warteliste. Wird ein Platz frei, schreiben wir Ihnen eine E-Mail.',
+    closed: 'Die Anmeldung ist geschlossen.',
+    notOnSale: 'Zurzeit gibt es keine Tickets.',
+    taken: 'Einige dieser Tickets wurden soeben vergeben. Bitte wählen Sie noch einmal.',
+    badCode: 'Dieser Promo-Code ist nicht oder nicht mehr gültig.',
+    badNumber: 'Bitte wählen Sie eine andere Anzahl.',
+    tooMany: 'Zu viele Anmeldungen. Bitte versuchen Sie es später noch einmal.',
+    notPossible: 'Das ist zurzeit nicht möglich.',
+    check: 'Bitte prüfen Sie die markierten Felder.',
+    changed: 'Der Gesamtbetrag hat sich geändert. Bitte prüfen Sie ihn und senden Sie das Formular noch einmal.',
+    sentBefore: 'Dieses Formular wurde schon gesendet. Um weitere Gäste anzumelden, senden Sie es noch einmal.',
   },
 
   orderPage: {

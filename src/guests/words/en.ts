@@ -3,6 +3,8 @@
 export const en = {
   /** Passed to Intl, and the lang of the HTML. */
   locale: 'en-GB',
+  /** As it calls itself. */
+  language: 'English',
 
   // Labels
   when: 'When',
@@ -259,6 +261,41 @@ export const en = {
     expired: 'This offer has expired. The place is no longer being held for you.',
     declined: 'This place is no longer being held for you.',
     refused: 'This place cannot be taken at the moment.',
+  },
+
+  /** The page of an event where guests register themselves. */
+  eventPage: {
+    left: '{count} left',
+    soldOut: 'Sold out',
+    from: 'On sale from {date}',
+    over: 'No longer on sale',
+    free: 'Free',
+    atLeast: 'at least {count}',
+    code: 'Promo code',
+    codeUsed: 'Code {code} applied',
+    choose: 'Continue',
+    change: 'Update',
+    guest: 'Guest {number}',
+    emailOptional: 'Left empty, the ticket is sent to you.',
+    byEmail: 'Tickets are sent by e-mail.',
+    invoice: 'You pay by invoice. How to pay, and by when, is e-mailed to you.',
+    register: 'Register',
+    registered: 'Thank you for registering. The tickets are on their way by e-mail.',
+    ordered: 'Thank you for your order. How to pay is on its way by e-mail. The tickets follow as soon as it is paid.',
+    again: 'Register more guests',
+    wait: 'Join the waiting list',
+    waitNote: 'If a place becomes available, we will e-mail you.',
+    waiting: 'You are on the waiting list. If a place becomes available, we will e-mail you.',
+    closed: 'Registration is closed.',
+    notOnSale: 'There are no tickets at the moment.',
+    taken: 'Some of these tickets have just been taken. Please choose again.',
+    badCode: 'This promo code is not valid, or no longer valid.',
+    badNumber: 'Please choose another number of tickets.',
+    tooMany: 'Too many registrations. Please try again later.',
+    notPossible: 'This is not possible at the moment.',
+    check: 'Please check the marked fields.',
+    changed: 'The total has changed. Please check it, then send the form again.',
+    sentBefore: 'This form was sent before. To register more guests, send it again.',
   },
 
   /** The page of an order, for its buyer. */

@@ -4,6 +4,7 @@ import type { Words } from './en.ts'
 
 export const es: Words = {
   locale: 'es-ES',
+  language: 'Español',
 
   when: 'Cuándo',
   where: 'Dónde',
@@ -240,6 +241,41 @@ export const es: Words = {
     expired: 'Esta oferta ha caducado. Ya no te guardamos la plaza.',
     declined: 'Ya no te guardamos esta plaza.',
     refused: 'Esta plaza no se puede aceptar en este momento.',
+  },
+
+  eventPage: {
+    left: 'disponibles: {count}',
+    soldOut: 'Agotado',
+    from: 'A la venta a partir del {date}',
+    over: 'Ya no está a la venta',
+    free: 'Gratis',
+    atLeast: 'al menos {count}',
+    code: 'Código promocional',
+    codeUsed: 'Código {code} aplicado',
+    choose: 'Continuar',
+    change: 'Actualizar',
+    guest: 'Invitado {number}',
+    emailOptional: 'Si lo deja vacío, la entrada se le envía a usted.',
+    byEmail: 'Las entradas se envían por correo electrónico.',
+    invoice: 'Se paga por factura. Le enviaremos por correo electrónico cómo pagar y hasta cuándo.',
+    register: 'Inscribirse',
+    registered: 'Gracias por inscribirse. Las entradas van en camino por correo electrónico.',
+    ordered:
+      'Gracias por su pedido. Las instrucciones de pago van en camino por correo electrónico. Las entradas llegarán en cuanto se pague.',
+    again: 'Inscribir a más invitados',
+    wait: 'Unirse a la lista de espera',
+    waitNote: 'Si queda una plaza libre, le escribiremos por correo electrónico.',
+    waiting: 'Está en la lista de espera. Si queda una plaza libre, le escribiremos por correo electrónico.',
+    closed: 'La inscripción está cerrada.',
+    notOnSale: 'En este momento no hay entradas.',
+    taken: 'Algunas de estas entradas acaban de agotarse. Elija de nuevo, por favor.',
+    badCode: 'Este código promocional no es válido, o ya no lo es.',
+    badNumber: 'Elija otro número de entradas, por favor.',
+    tooMany: 'Demasiadas inscripciones. Inténtelo de nuevo más tarde, por favor.',
+    notPossible: 'Esto no es posible en este momento.',
+    check: 'Compruebe los campos marcados, por favor.',
+    changed: 'El total ha cambiado. Compruébelo y envíe el formulario de nuevo, por favor.',
+    sentBefore: 'Este formulario ya se había enviado. Para inscribir a más invitados, envíelo de nuevo.',
   },
 
   orderPage: {

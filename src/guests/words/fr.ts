@@ -4,6 +4,7 @@ import type { Words } from './en.ts'
 
 const written: Words = {
   locale: 'fr-FR',
+  language: 'Français',
 
   when: 'Quand',
   where: 'Où',
@@ -241,6 +242,41 @@ const written: Words = {
     expired: 'Cette proposition a expiré. La place ne vous est plus réservée.',
     declined: 'Cette place ne vous est plus réservée.',
     refused: 'Cette place ne peut pas être acceptée pour le moment.',
+  },
+
+  eventPage: {
+    left: 'encore {count}',
+    soldOut: 'Complet',
+    from: 'Disponible à partir du {date}',
+    over: 'Plus disponible',
+    free: 'Gratuit',
+    atLeast: 'au moins {count}',
+    code: 'Code promo',
+    codeUsed: 'Code {code} appliqué',
+    choose: 'Continuer',
+    change: 'Actualiser',
+    guest: 'Invité {number}',
+    emailOptional: 'Sans adresse, le billet vous est envoyé.',
+    byEmail: 'Les billets sont envoyés par e-mail.',
+    invoice: 'Vous payez sur facture. Les instructions et l’échéance vous sont envoyées par e-mail.',
+    register: 'S’inscrire',
+    registered: 'Merci pour votre inscription. Les billets vous parviennent par e-mail.',
+    ordered:
+      'Merci pour votre commande. Les instructions de paiement vous parviennent par e-mail. Les billets suivront dès le paiement.',
+    again: 'Inscrire d’autres invités',
+    wait: 'S’inscrire sur la liste d’attente',
+    waitNote: 'Si une place se libère, nous vous enverrons un e-mail.',
+    waiting: 'Vous êtes sur la liste d’attente. Si une place se libère, nous vous enverrons un e-mail.',
+    closed: 'Les inscriptions sont closes.',
+    notOnSale: 'Aucun billet n’est disponible pour le moment.',
+    taken: 'Certains de ces billets viennent d’être pris. Veuillez choisir à nouveau.',
+    badCode: 'Ce code promo n’est pas valable, ou ne l’est plus.',
+    badNumber: 'Veuillez choisir un autre nombre de billets.',
+    tooMany: 'Trop d’inscriptions. Veuillez réessayer plus tard.',
+    notPossible: 'Ce n’est pas possible pour le moment.',
+    check: 'Veuillez vérifier les champs signalés.',
+    changed: 'Le total a changé. Veuillez le vérifier, puis renvoyer le formulaire.',
+    sentBefore: 'Ce formulaire a déjà été envoyé. Pour inscrire d’autres invités, envoyez-le à nouveau.',
   },
 
   orderPage: {

@@ -4,6 +4,7 @@ import type { Words } from './en.ts'
 
 export const nl: Words = {
   locale: 'nl-NL',
+  language: 'Nederlands',
 
   when: 'Wanneer',
   where: 'Waar',
@@ -237,6 +238,41 @@ export const nl: Words = {
     expired: 'Dit aanbod is verlopen. De plaats wordt niet meer voor je vrijgehouden.',
     declined: 'Deze plaats wordt niet meer voor je vrijgehouden.',
     refused: 'Deze plaats kan op dit moment niet worden aangenomen.',
+  },
+
+  eventPage: {
+    left: 'nog {count}',
+    soldOut: 'Uitverkocht',
+    from: 'Verkrijgbaar vanaf {date}',
+    over: 'Niet meer verkrijgbaar',
+    free: 'Gratis',
+    atLeast: 'minstens {count}',
+    code: 'Promocode',
+    codeUsed: 'Code {code} toegepast',
+    choose: 'Verder',
+    change: 'Bijwerken',
+    guest: 'Gast {number}',
+    emailOptional: 'Zonder adres gaat het ticket naar u.',
+    byEmail: 'Tickets worden per e-mail verstuurd.',
+    invoice: 'U betaalt op factuur. Hoe en voor wanneer, staat in de e-mail aan u.',
+    register: 'Aanmelden',
+    registered: 'Bedankt voor uw aanmelding. De tickets zijn per e-mail onderweg.',
+    ordered:
+      'Bedankt voor uw bestelling. Hoe u betaalt, staat in de e-mail die onderweg is. De tickets volgen zodra er betaald is.',
+    again: 'Meer gasten aanmelden',
+    wait: 'Op de wachtlijst',
+    waitNote: 'Komt er een plaats vrij, dan sturen we u een e-mail.',
+    waiting: 'U staat op de wachtlijst. Komt er een plaats vrij, dan sturen we u een e-mail.',
+    closed: 'De inschrijving is gesloten.',
+    notOnSale: 'Op dit moment zijn er geen tickets.',
+    taken: 'Enkele van deze tickets zijn zojuist vergeven. Kies alstublieft opnieuw.',
+    badCode: 'Deze promocode is niet of niet meer geldig.',
+    badNumber: 'Kies alstublieft een ander aantal tickets.',
+    tooMany: 'Te veel aanmeldingen. Probeer het later opnieuw.',
+    notPossible: 'Dit is op dit moment niet mogelijk.',
+    check: 'Controleer de gemarkeerde velden.',
+    changed: 'Het totaal is veranderd. Controleer het en verstuur het formulier opnieuw.',
+    sentBefore: 'Dit formulier is al verstuurd. Verstuur het opnieuw om meer gasten aan te melden.',
   },
 
   orderPage: {

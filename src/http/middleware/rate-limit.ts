@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { RequestHandler } from 'express'
 import { type ClientRateLimitInfo, MemoryStore, type Options, rateLimit, type Store } from 'express-rate-limit'
 import type { Logger } from 'pino'
-import { ApiError } from '../../gateway/api-error.ts'
-import { callerOf } from './authenticate.ts'
+import { ApiError, tooManyFailures } from '../../gateway/api-error.ts'
+import { callerOf, limitByAddress } from './authenticate.ts'
 
 export function limitRate(log: Logger, store: Store = new ExactMemoryStore()): RequestHandler {
   return rateLimit({
@@ -24,6 +24,10 @@ export function limitRate(log: Logger, store: Store = new ExactMemoryStore()): R
     logger: log,
   })
 }
+
+/** Of pages where guests register: a person sends a few, and a company of many has one address. */
+export const limitForms = (log: Logger, store: Store = new ExactMemoryStore()): RequestHandler =>
+  limitByAddress(10, tooManyFailures, log, store)
 
 /**
  * MemoryStore returns its live counter, so that each request of a burst would read the count after the last one, and all would be
@@ -95,10 +99,10 @@ function withFallback(prefix: string, shared: Store, ask: Ask): FallbackStore {
   }
 }
 
-export type LimitStores = { requests?: Store; failures?: Store; close(): Promise<void> }
+export type LimitStores = { requests?: Store; failures?: Store; forms?: Store; close(): Promise<void> }
 
 /**
- * The stores of the two limiters: in Redis if a URL is given, else each limiter has its own in memory.
+ * The stores of the limiters: in Redis if a URL is given, else each limiter has its own in memory.
  * @throws when Redis cannot be reached at start-up. If it fails later, each process counts for itself until it is back.
  */
 export async function createLimitStores(redisUrl: string | undefined, log: Logger): Promise<LimitStores> {
@@ -124,7 +128,11 @@ export async function createLimitStores(redisUrl: string | undefined, log: Logge
     const shared = new RedisStore({ prefix, sendCommand: (...command: string[]) => client.sendCommand(command) })
     return withFallback(prefix, shared, ask)
   }
-  const stores = { requests: store('usher:requests:'), failures: store('usher:failures:') }
+  const stores = {
+    requests: store('usher:requests:'),
+    failures: store('usher:failures:'),
+    forms: store('usher:forms:'),
+  }
   client.on('ready', () => {
     if (isAway) {
       log.info('Redis is reachable again: all processes share the limits.')

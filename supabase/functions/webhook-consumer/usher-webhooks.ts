@@ -641,6 +641,13 @@ export interface components {
             guests_may: ("correct" | "answer" | "give_back" | "pass_on")[];
             /** @description When that ends; null: give_back and pass_on at starts_at, the others at ends_at. */
             guests_may_until: string | null;
+            /**
+             * @description Page where guests register themselves; by_link: not listed by search engines.
+             * @enum {string}
+             */
+            registration_page: "off" | "by_link" | "public";
+            /** @description Its address; null: off. */
+            registration_url: string | null;
             /** @description ISO 4217. */
             currency: string;
             /** @description Days until an unpaid order expires; null: no deadline. */

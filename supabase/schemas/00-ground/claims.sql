@@ -35,6 +35,12 @@ language plpgsql stable set search_path = ''
 as $$ begin return (nullif(current_setting('request.jwt.claims', true), '')::json ->> 'api_key_id')::uuid; end $$;
 grant execute on function private.current_api_key_id to api_key, authenticated;
 
+-- Whether the registration page of an event calls, with its own key. A guest who takes an offer on a page has none.
+create function private.is_page() returns boolean
+language plpgsql stable set search_path = ''
+as $$ begin return private.current_source() = 'page' and private.current_api_key_id() is not null; end $$;
+grant execute on function private.is_page to api_key;
+
 create type public.request_source as enum ('api', 'mcp', 'studio', 'page');
 
 -- Whether a person writes a row: in Studio, in the SQL editor, or signed in. Not an API key, the gateway or the courier.

@@ -44,4 +44,4 @@ begin
   return private.claims() ->> 'public_url' || '/' || path || '/' || token;
 end
 $$;
-grant execute on function private.link_url to scope_attendees_read, scope_attendees_write;
+grant execute on function private.link_url to scope_events_read, scope_events_write, scope_attendees_read, scope_attendees_write;

@@ -4,8 +4,9 @@
 
 -- A grant is what a person allowed a client by OAuth (15-oauth): a key without a secret of its own, made from another key. It never
 -- may more, nor lasts longer, than that key. A person's key signs in on pages and calls nothing, so no program that holds a key, or was
--- granted one, can confirm what it asks for.
-create type public.api_key_kind as enum ('key', 'grant', 'person');
+-- granted one, can confirm what it asks for. A page's key has no secret either: the registration page of one event calls with it, and Postgres
+-- decides what such a call may do (60-attendees/event-page.sql).
+create type public.api_key_kind as enum ('key', 'grant', 'person', 'page');
 -- Whether a person confirms what the key asks for over MCP and cannot be undone (16-confirmations).
 create type public.api_key_confirmations as enum ('asked', 'none');
 
@@ -23,6 +24,7 @@ create table public.api_keys (
   id uuid not null default private.uuid_v7(),
   organisation_id uuid not null,
   parent_id uuid,
+  event_id uuid,
   family_id uuid not null,
   constraint api_keys_pkey primary key (id),
   constraint api_keys_prefix_key unique (prefix),
@@ -33,10 +35,14 @@ create table public.api_keys (
   constraint api_keys_grant_has_a_parent_and_an_end check (
     (kind = 'grant') = (parent_id is not null) and (kind <> 'grant' or expires_at is not null)
   ),
+  -- A page is closed by revoking its key.
+  constraint api_keys_page_has_an_event_and_no_end check (
+    (kind = 'page') = (event_id is not null) and (kind <> 'page' or expires_at is null)
+  ),
   constraint api_keys_grant_asks check (kind = 'key' or confirmations = 'asked'),
   constraint api_keys_name_is_one_line check (private.is_one_line(name, 200)),
   constraint api_keys_prefix_is_of_its_kind check (
-    prefix ~ case kind when 'grant' then '^usher_grant_[0-9a-z]{12}$' else '^usher_live_[0-9A-Za-z]{8}$' end
+    prefix ~ case when kind in ('grant', 'page') then format('^usher_%s_[0-9a-z]{12}$', kind) else '^usher_live_[0-9A-Za-z]{8}$' end
   ),
   constraint api_keys_scopes_are_chosen check (cardinality(scopes) > 0 and array_position(scopes, null) is null)
 );
@@ -45,7 +51,7 @@ comment on constraint api_keys_name_is_one_line on public.api_keys is
 comment on table public.api_keys is 'API keys of an organisation, without their secrets. Set revoked_at to refuse a key from its next request on.';
 comment on column public.api_keys.name is 'Name for people: the purpose of a key, the name of a person, or the name that the client gave itself.';
 comment on column public.api_keys.scopes is 'Scopes of the key: at least one.';
-comment on column public.api_keys.kind is 'key: for a program. person: for signing in on pages; programs cannot call with it. grant: access that a person gave to a client.';
+comment on column public.api_keys.kind is 'key: for a program. person: for signing in on pages; programs cannot call with it. grant: access that a person gave to a client. page: for the registration page of an event; revoke it to close the page.';
 comment on column public.api_keys.confirmations is
   'asked: over MCP, a person confirms irreversible operations. none: for programs that run unattended. A grant always asks.';
 comment on column public.api_keys.prefix is 'First 19 characters of the key, for recognition. The key itself is not stored.';
@@ -53,10 +59,13 @@ comment on column public.api_keys.expires_at is 'When the key expires. Empty: ne
 comment on column public.api_keys.revoked_at is 'Set it to revoke the key at once and for good.';
 comment on column public.api_keys.last_used_at is 'Updated at most once a minute.';
 comment on column public.api_keys.parent_id is 'For a grant: the key that the person signed in with. The grant loses scopes, and ends, with that key.';
+comment on column public.api_keys.event_id is 'For a page: its event.';
 comment on column public.api_keys.family_id is
   'Internal: shared by keys that rotation replaces. Idempotency keys and the rate limit belong to the family, so a rotation between two attempts doubles neither an order nor the allowance. A grant has its own family, and shares the rate limit of its parent.';
 
 create index api_keys_organisation_id_idx on public.api_keys (organisation_id);
+create unique index api_keys_event_id_key on public.api_keys (event_id) where event_id is not null and revoked_at is null;
+create index api_keys_event_id_idx on public.api_keys (event_id) where event_id is not null;
 create index api_keys_parent_id_idx on public.api_keys (parent_id) where parent_id is not null;
 -- For api.purge.
 create index api_keys_unused_grants_idx on public.api_keys (least(revoked_at, expires_at)) where kind = 'grant' and last_used_at is null;
@@ -179,7 +188,7 @@ end
 $$;
 
 select private.keep_table('public.api_keys', filled => '{family_id}',
-  derived => '{"organisation_id": null, "kind": null, "parent_id": null}', exempt => '{last_used_at}');
+  derived => '{"organisation_id": null, "kind": null, "parent_id": null, "event_id": null}', exempt => '{last_used_at}');
 create trigger api_keys_100_guard before insert or update on public.api_keys
   for each row execute function private.tg_api_keys__guard();
 create trigger api_keys_950_limit_grants after delete or update of scopes, expires_at, revoked_at on public.api_keys
@@ -272,6 +281,10 @@ begin
     perform private.refuse(
       403, 'key_for_people', 'This API key is for a person to sign in with on pages.', hint => 'Create a key for the program.'
     );
+  elsif v_kind = 'page' and not (
+    v_claims ->> 'source' = 'page' and current_setting('request.path', true) ~ '^/rpc/(register_attendees?|join_waiting_list|explain_rule)$'
+  ) then
+    perform private.refuse(403, 'forbidden', 'The key of a page registers guests, and nothing else.');
   end if;
 
   if v_role <> 'api_key' then
@@ -397,6 +410,8 @@ begin
       409, 'api_key_rotated', 'A grant has no key to rotate. Its client renews the tokens.', 'prefix',
       hint => 'Revoke it; the person can sign in again.'
     );
+  elsif v_old.kind = 'page' then
+    perform private.refuse(409, 'api_key_rotated', 'The key of a page has no secret to rotate.', 'prefix');
   end if;
   if exists (select from public.api_keys k where k.family_id = v_old.family_id and k.id > v_old.id) then
     perform private.refuse(

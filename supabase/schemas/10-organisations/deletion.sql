@@ -27,7 +27,7 @@ begin
 
   -- Whoever uses a key is still at work, a guest may be on the way, and a queued e-mail may be the one that says that it is cancelled.
   select min(k.prefix) into v_name
-  from public.api_keys k where k.organisation_id = v_organisation.id and private.is_usable_key(k);
+  from public.api_keys k where k.organisation_id = v_organisation.id and k.kind <> 'page' and private.is_usable_key(k);
   if v_name is not null then
     perform private.refuse(
       409, 'in_use', format('The organisation is in use: the API key %s is not revoked.', v_name), 'slug', hint => 'Revoke its keys first.'

@@ -31,6 +31,7 @@ create table public.organisations (
   seller_details text,
   tax_note text,
   confirm_refunds_above bigint,
+  embed_origins text[] not null default '{}',
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   id uuid not null default private.uuid_v7(),
@@ -45,6 +46,10 @@ create table public.organisations (
   constraint organisations_seller_details_are_bounded check (length(seller_details) <= 1000),
   constraint organisations_tax_note_is_bounded check (length(tax_note) <= 1000),
   constraint organisations_confirm_refunds_above_is_not_negative check (confirm_refunds_above >= 0),
+  constraint organisations_embed_origins_are_https check (
+    cardinality(embed_origins) <= 20 and array_position(embed_origins, null) is null
+    and array_to_string(embed_origins, ' ') ~ '^(https://[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?( |$))*$'
+  ),
   constraint organisations_slug_is_a_slug check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$')
 );
 comment on constraint organisations_name_is_one_line on public.organisations is
@@ -61,6 +66,8 @@ comment on constraint organisations_seller_details_are_bounded on public.organis
   'Seller details have at most 1000 characters. Write the name, the address and the numbers that a receipt needs.';
 comment on constraint organisations_tax_note_is_bounded on public.organisations is
   'A tax note has at most 1000 characters. Write what a receipt has to say about tax.';
+comment on constraint organisations_embed_origins_are_https on public.organisations is
+  'embed_origins has at most 20 origins: https:// and the name of a server, in lower case and without a path. Write it as in https://www.example.com.';
 comment on table public.organisations is 'Owners of events. Nothing is visible across organisations.';
 comment on column public.organisations.name is 'Name for people, and the sender name of ticket e-mails.';
 comment on column public.organisations.slug is 'Short name for addresses and the command line: up to 63 lower-case letters, digits and, inside, hyphens.';
@@ -73,6 +80,8 @@ comment on column public.organisations.seller_details is 'Seller on receipts, in
 comment on column public.organisations.tax_note is 'What receipts say about tax, such as "Prices include 19% VAT".';
 comment on column public.organisations.confirm_refunds_above is
   'Total refunds of an order above which a person confirms a refund over MCP, in minor units. Empty: every refund.';
+comment on column public.organisations.embed_origins is
+  'Origins whose pages may show registration pages in a frame, such as https://www.example.com, up to 20. Empty: none.';
 
 create table public.organisation_members (
   user_id uuid not null,
@@ -231,7 +240,7 @@ create policy organisations_update_ownership on public.organisations for update 
   using (id in (select private.organisations_as('{owner}')));
 grant select on public.organisations to api_key, authenticated;
 grant update (
-  name, slug, reply_to_email, accent_colour, logo_url, payment_instructions, seller_details, tax_note, confirm_refunds_above
+  name, slug, reply_to_email, accent_colour, logo_url, payment_instructions, seller_details, tax_note, confirm_refunds_above, embed_origins
 ) on public.organisations to authenticated;
 
 create policy organisation_members_select_membership on public.organisation_members for select to authenticated

@@ -232,14 +232,15 @@ begin
   insert into public.events (
     organisation_id, name, slug, description, guest_notes, starts_at, ends_at, timezone, locale,
     venue_name, venue_address, venue_city, venue_postcode, venue_country,
-    online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, currency, payment_due_days, external_id, metadata
+    online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, registration_page, currency, payment_due_days, external_id,
+    metadata
   )
   values (
     add_event.organisation_id, v_new.name, v_new.slug, v_new.description, coalesce(v_new.guest_notes, '{}'), v_new.starts_at, v_new.ends_at,
     coalesce(v_new.timezone, 'UTC'), coalesce(v_new.locale, 'en'),
     v_new.venue_name, v_new.venue_address, v_new.venue_city, v_new.venue_postcode, v_new.venue_country,
     v_new.online_url, v_new.capacity, coalesce(v_new.waiting_list_offer_hours, 24), coalesce(v_new.guests_may, '{}'),
-    v_new.guests_may_until, coalesce(v_new.currency, 'EUR'),
+    v_new.guests_may_until, coalesce(v_new.registration_page, 'off'), coalesce(v_new.currency, 'EUR'),
     v_new.payment_due_days, v_new.external_id, coalesce(v_new.metadata, '{}')
   )
   returning * into v_new;
@@ -264,6 +265,7 @@ create function api.create_event(
   waiting_list_offer_hours integer default null,
   guests_may public.guest_act[] default null,
   guests_may_until timestamptz default null,
+  registration_page public.registration_page default null,
   currency text default null,
   payment_due_days integer default null,
   external_id text default null,
@@ -284,7 +286,7 @@ begin
   v_event := private.add_event(private.current_organisation_id(), jsonb_build_object(
     'name', name, 'slug', slug, 'description', description, 'guest_notes', guest_notes, 'starts_at', starts_at, 'ends_at', ends_at, 'timezone', timezone,
     'locale', locale, 'venue', venue, 'online_url', online_url, 'capacity', capacity, 'waiting_list_offer_hours', waiting_list_offer_hours,
-    'guests_may', guests_may, 'guests_may_until', guests_may_until,
+    'guests_may', guests_may, 'guests_may_until', guests_may_until, 'registration_page', registration_page,
     'currency', currency, 'payment_due_days', payment_due_days, 'external_id', external_id, 'metadata', metadata
   ));
   return private.record_outcome(idempotency_key, request_fingerprint, private.with_warnings(
@@ -324,6 +326,7 @@ begin
     waiting_list_offer_hours = v_new.waiting_list_offer_hours,
     guests_may = v_new.guests_may,
     guests_may_until = v_new.guests_may_until,
+    registration_page = v_new.registration_page,
     currency = v_new.currency,
     payment_due_days = v_new.payment_due_days,
     external_id = v_new.external_id,

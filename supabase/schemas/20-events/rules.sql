@@ -2,6 +2,7 @@
 --   100 a new event is a draft and has a slug; one with orders is not deleted, a draft goes with what belongs to it
 --   120 the status: from where to where, what an event needs that is published, and its timestamps
 --   130 currency, capacity, time zone; values that another event has (private.keep_table)
+--   600 a registration page has a key
 -- Status, currency and capacity change under the event lock, which registrations hold shared: none is in flight while their rules count.
 -- What a value must be by itself the constraints of 20-events/table.sql say. Security definer is what counts orders and tickets, which
 -- the editing role may not be allowed to read.
@@ -267,3 +268,20 @@ end
 $$;
 create trigger events_130_timezone before insert or update of timezone on public.events
   for each row execute function private.tg_events__timezone();
+
+-- The key behind the registration page of an event, made when the page is switched on. One that was revoked stays so while the page is on: to open
+-- the page again, switch it off and on.
+create function private.tg_events__make_page_key() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if tg_op = 'INSERT' or old.registration_page = 'off' then
+    insert into public.api_keys (organisation_id, event_id, kind, name, prefix, scopes)
+    values (new.organisation_id, new.id, 'page', 'Registration page', 'usher_page_' || lower(private.random_code(12)), '{attendees:write}')
+    on conflict (event_id) where event_id is not null and revoked_at is null do nothing;
+  end if;
+  return null;
+end
+$$;
+create trigger events_600_page_key after insert or update of registration_page on public.events
+  for each row when (new.registration_page <> 'off') execute function private.tg_events__make_page_key();

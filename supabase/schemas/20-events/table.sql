@@ -7,6 +7,8 @@ create type public.event_status as enum ('draft', 'published', 'cancelled', 'com
 create type public.event_phase as enum ('upcoming', 'ongoing', 'ended');
 -- What guests may do on the page of their ticket: 60-attendees/guest-page.sql.
 create type public.guest_act as enum ('correct', 'answer', 'give_back', 'pass_on');
+-- Where the registration page of an event can be found: 60-attendees/event-page.sql.
+create type public.registration_page as enum ('off', 'by_link', 'public');
 -- The languages of guests: the same as in src/operations/locales.ts.
 create type public.locale as enum ('en', 'de', 'fr', 'es', 'nl');
 
@@ -47,6 +49,7 @@ create table public.events (
   waiting_list_offer_hours integer not null default 24,
   guests_may public.guest_act[] not null default '{}',
   guests_may_until timestamptz,
+  registration_page public.registration_page not null default 'off',
   published_at timestamptz,
   cancelling_since timestamptz,
   cancelled_at timestamptz,
@@ -130,6 +133,7 @@ comment on column public.events.payment_due_days is 'Days until an unpaid order 
 comment on column public.events.waiting_list_offer_hours is 'Hours for which a waiting-list offer holds a place, 1 to 720.';
 comment on column public.events.guests_may is 'What guests may do themselves, by the link in their e-mails: correct (name, company), answer (change answers), give_back, pass_on. Empty: nothing.';
 comment on column public.events.guests_may_until is 'When that ends. Empty: correct and answer with the end of the event, give_back and pass_on with its start.';
+comment on column public.events.registration_page is 'Page to register on, at /e/ORGANISATION/EVENT: off, by_link (search engines do not list it) or public.';
 comment on column public.events.published_at is 'When it was last published. Kept by Usher.';
 comment on column public.events.cancelling_since is 'When cancellation was requested: a large event is cancelled a little later, as a whole. Kept by Usher.';
 comment on column public.events.cancelled_at is 'When it was cancelled. Kept by Usher.';
@@ -147,6 +151,9 @@ create unique index events_organisation_id_external_id_key on public.events (org
 create index events_organisation_id_status_id_idx on public.events (organisation_id, status, id);
 create index events_organisation_id_status_starts_at_idx
   on public.events (organisation_id, status, coalesce(starts_at, 'infinity'::timestamptz), id);
+
+alter table public.api_keys add constraint api_keys_event_id_fkey foreign key (event_id, organisation_id)
+  references public.events (id, organisation_id) on delete cascade;
 
 select private.keep_table('public.events', filled => '{organisation_id,slug}', fixed => '{organisation_id}', versioned => true,
   derived => '{
@@ -179,11 +186,11 @@ grant select (id, organisation_id, currency) on public.events to scope_attendees
 grant select (id, organisation_id, name, status, starts_at) on public.events to scope_checkin_write;
 grant insert (
   organisation_id, name, slug, description, guest_notes, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
-  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, currency, payment_due_days, external_id, metadata
+  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, registration_page, currency, payment_due_days, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 grant update (
   name, slug, description, guest_notes, status, starts_at, ends_at, timezone, locale, venue_name, venue_address, venue_city,
-  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, currency, payment_due_days, external_id, metadata
+  venue_postcode, venue_country, online_url, capacity, waiting_list_offer_hours, guests_may, guests_may_until, registration_page, currency, payment_due_days, external_id, metadata
 ) on public.events to scope_events_write, authenticated;
 grant delete on public.events to scope_events_write;
 
@@ -233,6 +240,10 @@ begin
     'waiting_list_offer_hours', event.waiting_list_offer_hours,
     'guests_may', event.guests_may,
     'guests_may_until', private.rfc3339(event.guests_may_until),
+    'registration_page', event.registration_page,
+    'registration_url', case when event.registration_page <> 'off' then private.link_url(
+      'e', (select o.slug from public.organisations o where o.id = event.organisation_id) || '/' || event.slug
+    ) end,
     'currency', event.currency,
     'payment_due_days', event.payment_due_days,
     'published_at', private.rfc3339(event.published_at),

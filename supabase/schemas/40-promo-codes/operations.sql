@@ -50,6 +50,7 @@ create function api.create_promo_code(
   valid_until text default null,
   max_redemptions integer default null,
   ticket_type_ids uuid[] default null,
+  unlocks boolean default null,
   idempotency_key text default null,
   request_fingerprint text default null
 ) returns json
@@ -70,12 +71,12 @@ begin
   end if;
 
   insert into public.promo_codes (
-    organisation_id, event_id, code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids
+    organisation_id, event_id, code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, unlocks
   )
   values (
     v_organisation_id, create_promo_code.event_id, create_promo_code.code, create_promo_code.percent_off, create_promo_code.amount_off,
     create_promo_code.valid_from::timestamptz, create_promo_code.valid_until::timestamptz, create_promo_code.max_redemptions,
-    coalesce(create_promo_code.ticket_type_ids, '{}')
+    coalesce(create_promo_code.ticket_type_ids, '{}'), coalesce(create_promo_code.unlocks, false)
   )
   returning * into v_promo_code;
 
@@ -87,7 +88,7 @@ begin
 end
 $$;
 comment on function api.create_promo_code is
-  'Adds a promo code to an event, with either percent_off or amount_off: 201. 404 not_found; 409 already_exists (code); 422 validation_failed.';
+  'Adds a promo code to an event, with percent_off or amount_off, or one that unlocks ticket types: 201. 404 not_found; 409 already_exists (code); 422 validation_failed.';
 grant execute on function api.create_promo_code to scope_events_write;
 
 create function api.update_promo_code(
@@ -117,10 +118,10 @@ begin
   v_new := jsonb_populate_record(v_promo_code, changes);
   update public.promo_codes c set
     (
-      code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+      code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, unlocks, status
     ) = (
       v_new.code, v_new.percent_off, v_new.amount_off, v_new.valid_from, v_new.valid_until, v_new.max_redemptions, v_new.ticket_type_ids,
-      v_new.status
+      v_new.unlocks, v_new.status
     )
   where c.id = v_promo_code.id
   returning * into v_promo_code;

@@ -14,6 +14,7 @@ create table public.promo_codes (
   valid_from timestamptz,
   valid_until timestamptz,
   ticket_type_ids uuid[] not null default '{}',
+  unlocks boolean not null default false,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   id uuid not null default private.uuid_v7(),
@@ -29,7 +30,8 @@ create table public.promo_codes (
   ),
   constraint promo_codes_percent_off_is_a_percentage check (percent_off > 0 and percent_off <= 100),
   constraint promo_codes_amount_off_is_bounded check (amount_off between 1 and 100000000000),
-  constraint promo_codes_percent_off_or_amount_off_is_set check (num_nonnulls(percent_off, amount_off) > 0),
+  constraint promo_codes_percent_off_or_amount_off_is_set check (num_nonnulls(percent_off, amount_off) > 0 or unlocks),
+  constraint promo_codes_unlocks_named_ticket_types check (not unlocks or ticket_type_ids <> '{}'),
   constraint promo_codes_amount_off_is_alone check (num_nonnulls(percent_off, amount_off) < 2),
   constraint promo_codes_valid_until_is_after_valid_from check (valid_until > valid_from),
   constraint promo_codes_valid_from_and_valid_until_are_finite check (
@@ -48,7 +50,9 @@ comment on constraint promo_codes_percent_off_is_a_percentage on public.promo_co
 comment on constraint promo_codes_amount_off_is_bounded on public.promo_codes is
   'An amount off must be from 1 to 100000000000. It is in minor units: 500 is 5.00.';
 comment on constraint promo_codes_percent_off_or_amount_off_is_set on public.promo_codes is
-  'A promo code needs a percentage or an amount. Set percent_off or amount_off.';
+  'A promo code needs a percentage or an amount, unless it unlocks ticket types. Set percent_off or amount_off.';
+comment on constraint promo_codes_unlocks_named_ticket_types on public.promo_codes is
+  'A code that unlocks ticket types must name them. Set ticket_type_ids as well.';
 comment on constraint promo_codes_amount_off_is_alone on public.promo_codes is
   'A promo code cannot have both a percentage and an amount. Set the other one to null in the same change.';
 comment on constraint promo_codes_valid_until_is_after_valid_from on public.promo_codes is
@@ -65,6 +69,7 @@ comment on column public.promo_codes.status is 'active or disabled.';
 comment on column public.promo_codes.valid_from is 'Valid from. Empty: at once.';
 comment on column public.promo_codes.valid_until is 'Valid until. Empty: without end.';
 comment on column public.promo_codes.ticket_type_ids is 'Ticket types it applies to, up to 100. Empty: all of the event.';
+comment on column public.promo_codes.unlocks is 'Whether it shows the hidden ticket types among ticket_type_ids on the registration page.';
 
 create unique index promo_codes_event_id_code_key on public.promo_codes (event_id, lower(code));
 create index promo_codes_event_id_id_idx on public.promo_codes (event_id, id desc);
@@ -133,10 +138,10 @@ create policy promo_codes_update_membership on public.promo_codes for update to 
   using (organisation_id in (select private.organisations_as('{owner,manager}')));
 grant select on public.promo_codes to scope_events_read, scope_events_write, authenticated;
 grant insert (
-  organisation_id, event_id, code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+  organisation_id, event_id, code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, unlocks, status
 ) on public.promo_codes to scope_events_write, authenticated;
 grant update (
-  code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, status
+  code, percent_off, amount_off, valid_from, valid_until, max_redemptions, ticket_type_ids, unlocks, status
 ) on public.promo_codes to scope_events_write, authenticated;
 
 create function private.promo_code_json(promo_code public.promo_codes) returns json
@@ -155,6 +160,7 @@ begin
     'max_redemptions', promo_code.max_redemptions,
     'times_redeemed', promo_code.times_redeemed,
     'ticket_type_ids', promo_code.ticket_type_ids,
+    'unlocks', promo_code.unlocks,
     'status', promo_code.status,
     'state', case
       when promo_code.status = 'disabled' then 'disabled'

@@ -185,12 +185,29 @@ end
 $$;
 grant execute on function private.outcomes_of_registrations to scope_attendees_write;
 
+-- Who was shown an amount orders at that amount, or not at all. Security definer: a registering key may not read orders.
+create function private.assert_totals(calls jsonb[], order_ids uuid[]) returns void
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  perform private.refuse(
+    409, 'total_changed', 'The order comes to another amount than expected_total.', 'expected_total',
+    jsonb_build_object('total', o.total, 'currency', o.currency), 'Show the buyer the new total first.'
+  )
+  from unnest(calls, order_ids) c (call, order_id)
+  join public.orders o on o.id = c.order_id
+  where o.total <> (c.call ->> 'expected_total')::bigint;
+end
+$$;
+grant execute on function private.assert_totals to scope_attendees_write;
+
 -- Raises if anything is refused; private.answer_calls then tries call by call.
 create function private.register(calls jsonb[]) returns json[]
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_outcomes json[];
+  v_order_ids uuid[];
 begin
   if cardinality(calls) = 1 then
     v_outcomes[1] := private.replay_outcome(calls[1] ->> 'idempotency_key', calls[1] ->> 'request_fingerprint');
@@ -207,7 +224,14 @@ begin
     raise exception 'Replays are answered only to calls sent alone.';
   end if;
   perform private.assert_registrable(calls);
-  v_outcomes := private.outcomes_of_registrations(private.add_registrations(calls));
+  v_order_ids := private.add_registrations(calls);
+  if exists (select from unnest(calls) c where c ->> 'expected_total' is not null) then
+    perform private.assert_totals(calls, v_order_ids);
+  end if;
+  if private.is_page() then
+    perform private.assert_page_takes_orders(v_order_ids);
+  end if;
+  v_outcomes := private.outcomes_of_registrations(v_order_ids);
   for i in 1..cardinality(calls) loop
     v_outcomes[i] := private.record_outcome(calls[i] ->> 'idempotency_key', calls[i] ->> 'request_fingerprint', v_outcomes[i]);
   end loop;
@@ -227,6 +251,7 @@ create function api.register_attendee(
   attendees jsonb default null,
   payment_method public.payment_method default null,
   promo_code text default null,
+  expected_total bigint default null,
   send_email boolean default null,
   external_id text default null,
   metadata jsonb default null,
@@ -239,13 +264,14 @@ as $$
 begin
   return (private.register(array[private.with_guests(jsonb_build_object(
     'event_id', event_id, 'ticket_type_id', ticket_type_id, 'name', name, 'email', email, 'company', company, 'attendees', attendees,
-    'payment_method', payment_method, 'promo_code', promo_code, 'send_email', send_email, 'external_id', external_id, 'metadata', metadata, 'answers', answers,
+    'payment_method', payment_method, 'promo_code', promo_code, 'expected_total', expected_total, 'send_email', send_email,
+    'external_id', external_id, 'metadata', metadata, 'answers', answers,
     'idempotency_key', idempotency_key, 'request_fingerprint', request_fingerprint
   ))]))[1];
 end
 $$;
 comment on function api.register_attendee is
-  'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary unless payment_method is given. 404 not_found; 409 event_not_published, event_ended, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
+  'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary unless payment_method is given. 404 not_found; 409 event_not_published, event_ended, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, total_changed, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
 grant execute on function api.register_attendee to scope_attendees_write;
 
 -- Its calls by one key, as one. Locks that would otherwise be taken call by call are taken here, in one order for all batches.

@@ -15,15 +15,17 @@ begin
   attendee.price := coalesce((
     select t.price from public.ticket_types t where t.id = attendee.ticket_type_id and t.event_id = "order".event_id
   ), 0);
-  if "order".promo_code_id is not null and attendee.price > 0 then
+  if "order".promo_code_id is not null then
     select c.percent_off, c.amount_off into v_percent_off, v_amount_off
     from public.promo_codes c
     where c.id = "order".promo_code_id
-      and (c.ticket_type_ids = '{}' or attendee.ticket_type_id = any (c.ticket_type_ids));
+      and (c.ticket_type_ids = '{}' or attendee.ticket_type_id = any (c.ticket_type_ids))
+      -- What it unlocks uses it, whatever the price.
+      and (attendee.price > 0 or c.unlocks);
     if found then
       attendee.promo_code_id := "order".promo_code_id;
       if v_amount_off is null then
-        attendee.discount := round(attendee.price * v_percent_off / 100);
+        attendee.discount := round(attendee.price * coalesce(v_percent_off, 0) / 100);
       else
         -- Sees the rows that the same statement has added already, and under the lock of the order those of others. What a cancelled
         -- ticket had is free again.

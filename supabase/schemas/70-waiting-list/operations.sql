@@ -82,6 +82,9 @@ begin
     coalesce(join_waiting_list.metadata, '{}')
   )
   returning * into v_entry;
+  if private.is_page() then
+    perform private.assert_page_takes_entry(v_entry);
+  end if;
 
   return private.record_outcome(
     idempotency_key, request_fingerprint, json_build_object('status', 201, 'data', private.waiting_list_entry_json(v_entry))

@@ -117,6 +117,7 @@ test('a ticket is pending once, with all that its e-mail says, and is shown as s
         holders: null,
         offer_url: null,
         questions: null,
+        organiser_message: null,
         answer_url: null,
         opt_out_url: null,
         order_url: null,
