@@ -2,6 +2,7 @@
 // learn, so that they compete for the same rows. An unexpected answer is recorded, not thrown: the others continue.
 
 import { row, studio } from '../support/database.ts'
+import { registerOn } from '../support/event-page.ts'
 import { guestUrl, press } from '../support/guest-page.ts'
 import { offerUrl } from '../support/offers.ts'
 import type { RestAnswer, rest } from '../support/rest.ts'
@@ -34,6 +35,7 @@ type CheckIn = { id: string }
 /** The event, and what its clients have been answered so far. */
 export type Known = {
   eventId: string
+  pageUrl: string
   ticketTypeIds: string[]
   /** One that admits once, and one that lets in again after an exit. */
   pointIds: string[]
@@ -90,6 +92,8 @@ async function carryOutOne(command: Command, send: Send, known: Known): Promise<
   switch (command.do) {
     case 'register':
       return register(command, send, known)
+    case 'register_on_page':
+      return registerOnPage(known.ticketTypeIds[command.ticketType] as string, send, known)
     case 'join':
       return join(known.ticketTypeIds[command.ticketType] as string, send, known)
     case 'accept':
@@ -232,8 +236,8 @@ async function accept(entryId: string, pays: boolean, send: Send, known: Known):
 }
 
 /** What a form was answered, as REST would have it. */
-async function byForm(url: string, act: string, fields = {}): Promise<RestAnswer> {
-  const { status } = await press(url, act, fields)
+async function byForm(pressed: Promise<{ status: number }>): Promise<RestAnswer> {
+  const { status } = await pressed
   const code = status === 404 ? 'not_found' : status === 409 ? 'page_closed' : `page_${status}`
   return { status: status < 400 ? 200 : status, headers: new Headers(), body: { error: { code } } }
 }
@@ -242,21 +246,32 @@ async function byForm(url: string, act: string, fields = {}): Promise<RestAnswer
 async function settle(entryId: string, act: 'take' | 'decline', send: Send, known: Known) {
   const url = await offerUrl(entryId).catch(() => undefined)
   if (url === undefined) return undefined
-  const answer = await byForm(`${url}/${act === 'take' ? 'order' : act}`, '')
-  const read = async (path: string) => (await send('GET', path)).body.data
-  const { order_id, attendee_id } = await read(`/waiting-list-entries/${entryId}`)
-  if (order_id === null) return answer
-  const { ticket_code, version }: Line = await read(`/attendees/${attendee_id}`)
-  const order: Order = await read(`/orders/${order_id}`)
-  addOrder({ ...order, attendees: order.attendees.map((line) => ({ ...line, ticket_code, version })) }, known)
+  const answer = await byForm(press(`${url}/${act === 'take' ? 'order' : act}`, ''))
+  const { order_id } = (await send('GET', `/waiting-list-entries/${entryId}`)).body.data
+  if (order_id !== null) await addOrderOf(order_id, send, known)
   return answer
 }
 
+/** The page tells nothing of the order: it is found by an address of its own. */
+async function registerOnPage(type: string, send: Send, known: Known): Promise<RestAnswer> {
+  const guest = { name: 'Guest', email: `${crypto.randomUUID()}@example.com` }
+  const answer = await byForm(registerOn(known.pageUrl, { tickets: { [type]: 1 }, guests: [guest] }))
+  if (answer.status < 300)
+    await addOrderOf((await send('GET', `/attendees?email=${guest.email}`)).body.data[0].order_id, send, known)
+  return answer
+}
+
+/** One that a page made, with its only ticket. */
+async function addOrderOf(id: string, send: Send, known: Known): Promise<void> {
+  const order: Order = (await send('GET', `/orders/${id}`)).body.data
+  const { ticket_code, version }: Line = (await send('GET', `/attendees/${order.attendees[0]?.id}`)).body.data
+  addOrder({ ...order, attendees: order.attendees.map((line) => ({ ...line, ticket_code, version })) }, known)
+}
+
 async function pressForm(act: string, attendee: KnownAttendee, send: Send, known: Known): Promise<RestAnswer> {
-  const answer = await byForm(await guestUrl(attendee.id), act, {
-    ...{ name: 'Guest', company: crypto.randomUUID(), asked: 'note', 'answer.note': crypto.randomUUID() },
-    ...(act === 'pass_on' && { email: 'friend@example.com' }),
-  })
+  const fields = { name: 'Guest', company: crypto.randomUUID(), asked: 'note', 'answer.note': crypto.randomUUID() }
+  const email = act === 'pass_on' && { email: 'friend@example.com' }
+  const answer = await byForm(press(await guestUrl(attendee.id), act, { ...fields, ...email }))
   if (answer.status >= 300) return answer
   if (act === 'give_back') attendee.isCancelled = true
   if (act === 'pass_on') learnCode((await send('GET', `/attendees/${attendee.id}`)).body.data, attendee, known)
@@ -322,11 +337,8 @@ async function reopen(id: string, dryRun: boolean, send: Send, known: Known): Pr
 }
 
 async function transfer(attendee: KnownAttendee, send: Send, known: Known): Promise<RestAnswer> {
-  const answer = await send('PATCH', `/attendees/${attendee.id}`, {
-    name: 'Somebody Else',
-    email: 'else@example.com',
-    reissue_ticket: true,
-  })
+  const to = { name: 'Somebody Else', email: 'else@example.com', reissue_ticket: true }
+  const answer = await send('PATCH', `/attendees/${attendee.id}`, to)
   if (answer.status < 300) learnCode(answer.body.data, attendee, known)
   return answer
 }

@@ -18,6 +18,7 @@ const register = record({
   guests: fc.array(ticketType, { minLength: 1, maxLength: 4 }),
   pays: fc.constantFrom('nothing', 'full price', 'by promo code', 'by promo code'),
 })
+const registerOnPage = record({ do: fc.constant('register_on_page'), ticketType })
 const pay = record({ do: fc.constant('pay'), whom, part: fc.constantFrom('all', 'all', 'half', 'one') })
 /** A deadline that is over, one to come, or none. */
 const setDeadline = record({
@@ -71,6 +72,7 @@ const cancelEvent = record({ do: fc.constant('cancel_event'), dryRun: fc.constan
 
 const command = fc.oneof(
   { weight: 12, arbitrary: register },
+  { weight: 6, arbitrary: registerOnPage },
   { weight: 8, arbitrary: pay },
   { weight: 4, arbitrary: setDeadline },
   { weight: 4, arbitrary: enforceDeadlines },
@@ -112,6 +114,8 @@ export const mayBeRefused = {
     'promo_code_not_applicable',
     'event_not_published',
   ],
+  // page_422: what was free when the page was read has a price by now.
+  register_on_page: ['page_closed', 'page_422'],
   join: ['not_sold_out', 'event_not_published'],
   accept: [
     'not_offered',

@@ -1,12 +1,13 @@
 // Counters are what a count of the rows says, and money adds up, whatever clients do to one event at the same time: register, pay,
-// cancel, transfer, scan, undo, press the forms of their pages, and an organiser who changes limits under them. Places, uses of the promo code and tickets
-// are few, so that limits are met and everybody is after the same rows.
+// cancel, transfer, scan, undo, register on a page, press the forms of their tickets, and an organiser who changes limits under them. Places,
+// uses of the promo code and tickets are few, so that limits are met and everybody is after the same rows.
 
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
-import { afterAll, test } from 'vitest'
+import { afterAll, inject, test } from 'vitest'
 import { row, studio } from '../support/database.ts'
 import { createOrganisation } from '../support/organisation.ts'
+import { appOfThisFile } from '../support/own-app.ts'
 import { rest } from '../support/rest.ts'
 import { problemsOfBooks } from './books.ts'
 import { carryOut, type Known, type Send } from './client.ts'
@@ -17,6 +18,9 @@ import { expectProperty, withTime } from './property.ts'
 
 const usualRuns = 9
 
+// Those who send forms have an address each.
+const { url: behindProxy } = await appOfThisFile({ trustProxy: true })
+
 /** An event for the day, with an order of each kind to begin with. */
 async function openDoors({ quantities, capacity, maxRedemptions, discount }: Day, send: Send): Promise<Known> {
   const data = async (...request: Parameters<Send>) => {
@@ -24,12 +28,13 @@ async function openDoors({ quantities, capacity, maxRedemptions, discount }: Day
     if (status >= 300) throw new Error(`${request.slice(0, 2).join(' ')}: ${status} ${JSON.stringify(body)}`)
     return body.data
   }
-  const { id: eventId } = await data('POST', '/events', {
+  const { id: eventId, registration_url } = await data('POST', '/events', {
     name: 'Small event',
     starts_at: '2040-01-01T10:00:00Z',
     ends_at: '2040-01-01T18:00:00Z',
     capacity,
     guests_may: guestActs,
+    registration_page: 'by_link',
   })
   await data('POST', `/events/${eventId}/questions`, { key: 'note', label: 'A note?' })
   const ticketTypeIds: string[] = []
@@ -51,6 +56,7 @@ async function openDoors({ quantities, capacity, maxRedemptions, discount }: Day
   await data('POST', `/events/${eventId}/publish`)
   return {
     eventId,
+    pageUrl: registration_url.replace(inject('apiUrl'), behindProxy),
     ticketTypeIds,
     pointIds,
     promoCodeId: promoCode.id,

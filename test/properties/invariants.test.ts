@@ -52,6 +52,19 @@ const wrongs: [sql: string, ...checks: string[]][] = [
     'totals are the sums of the tickets that stand',
   ],
   [
+    `update audit_entries set api_key_id = (select id from api_keys where event_id is not null);
+     update orders set source = 'page';
+     update api_keys set event_id = gen_random_uuid()`,
+    'a page registers for its own event alone',
+  ],
+  [
+    `insert into messages (organisation_id, event_id, subject, message) select organisation_id, id, 'Doors', 'At six.' from events limit 1;
+     insert into emails (organisation_id, kind, attendee_id, organiser_message_id, status, sent_to, sent_at, next_attempt_at)
+     select a.organisation_id, 'organiser_message', a.id, m.id, 'sent', a.email, now(), null
+     from (select * from attendees where status = 'active' limit 1) a, messages m, generate_series(1, 2)`,
+    'no address is sent a message twice',
+  ],
+  [
     'update attendees set promo_code_id = null where discount > 0',
     'a discount is of a code and at most the price',
     'times_redeemed is how many tickets have the code',
@@ -293,7 +306,7 @@ async function fill(): Promise<void> {
     ])
   const [free, priced, full] = [await type('Free', 0, 20), await type('Priced', 2500, 20), await type('Full', 0, 0)]
   await one("insert into promo_codes (event_id, code, percent_off) values ($1, 'HALF', 50)", [event])
-  await one("update events set status = 'published' where id = $1", [event])
+  await one("update events set status = 'published', registration_page = 'by_link' where id = $1", [event])
   const endpoint =
     "insert into webhook_endpoints (organisation_id, url, types) values ($1, 'https://example.com', '{order.created}')"
   await one(endpoint, [organisation])

@@ -20,10 +20,12 @@ export type Attempt = {
   isTraceless?: boolean
   /** Money received, less money given back, that the call moves, and of which order. */
   money?: { orderId: string; amount: number }
+  /** Of an order: what the page said that it costs. */
+  total?: number
 }
 
 /** Something that a call did, as it is found afterwards. */
-export type Effect = { key: string; id: string; notifications: number; auditEntries: number }
+export type Effect = { key: string; id: string; notifications: number; auditEntries: number; total?: number }
 
 /** The moments at which the mail service took an e-mail, and how often it was tried. */
 export type Mail = { id: string; at: number[]; attempts: number }
@@ -70,7 +72,7 @@ export type Problem<Rule extends string = (typeof rules)[number]> = { rule: Rule
 // What a client may be answered that sends nothing wrong, with a good key: besides a success a rule of the domain, or that it can come again.
 // A page whose link has ended meanwhile is not found.
 const documented =
-  /^(503 (temporarily_unavailable|outcome_unknown|out_of_time)|408 request_timeout|409 |(404|429|503) of a page)/
+  /^(503 (temporarily_unavailable|outcome_unknown|out_of_time)|408 request_timeout|409 |422 of a forged form|(404|429|503) of a )/
 // A call that was sent a moment before the fault may be settled a moment after it.
 const settlingMs = 5_000
 
@@ -99,7 +101,9 @@ export function checkHistory(history: Attempt[], state: State): Problem[] {
     for (const { why = '' } of attempts) {
       if (/^\d{3} /.test(why) && !documented.test(why)) add('undocumented answer', about, why)
     }
-    for (const { id } of done) {
+    for (const { id, total } of done) {
+      if (total !== undefined && found.length === 1 && found[0]?.total !== total)
+        add('money does not add up', about, `shown ${total}, but the order costs ${found[0]?.total}`)
       if (id !== undefined && found.length === 1 && found[0]?.id !== id)
         add('answers differ', about, `answered ${id}, but ${found[0]?.id} is there`)
     }

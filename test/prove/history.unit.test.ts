@@ -96,6 +96,7 @@ const wrongs: [(typeof rules)[number], Attempt[], Partial<State>][] = [
     [call('a', 'ok', paid(50))],
     { effects: [effect('a')], money: [{ orderId: 'order', kept: 49 }] },
   ],
+  ['money does not add up', [call('a', 'ok', { total: 50 })], { effects: [{ ...effect('a'), total: 0 }] }],
   [
     'money does not add up',
     [call('a', 'ok', paid(50)), call('b', 'unknown', paid(-20))],

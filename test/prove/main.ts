@@ -28,7 +28,7 @@ Parts, and how long each takes on two idle cores
   --hostile       Sends malformed and malicious requests, checks each answer, and measures memory. 5 minutes.
   --strangers     Calls everything that a key, a member or nobody must not reach, and measures time. 10 minutes.
   --upgrade       Applies each migration under load, and restores dumps into other clusters. 4 minutes.
-  --mutants       Breaks Usher on purpose, and says what notices each fault. 6 minutes; with --upgrade, 2.
+  --mutants       Breaks Usher on purpose, and says what notices each fault. 7 minutes; with --upgrade, 2.
 
 Options
   --seed N        Makes the choices of an earlier run again. Default: random. What happens at once may still differ.

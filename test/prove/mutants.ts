@@ -94,6 +94,10 @@ const inDatabase: Record<string, Mutate> = {
     '',
   ]),
   'a ticket that is given back stays': patch('api.act_as_guest', ['(v_attendee.id, dry_run,', '(v_attendee.id, true,']),
+  'a page sells hidden ticket types without a code': both(
+    patch('private.ticket_types_of_page', ["t.visibility = 'public'", 'true']),
+    patch('private.assert_page_takes_orders', ['c.unlocks is not true', 'false']),
+  ),
   'an erasure misses the notifications': patch(
     'private.erase_notifications',
     ['where n.id = t.id and t.erased <> t.data', 'where false'],
@@ -145,6 +149,16 @@ const inSource: Record<string, Mutant> = {
         `await record({ email_id: pending.id, claim: pending.claim, message_id: 'early' })
          const outcome = await send(pending)`,
       ],
+    ],
+  },
+  'a form of a page is not sent with its key': {
+    source: [['src/apps/events/event-page.ts', 'input, textOf(form.key))', 'input, undefined)']],
+  },
+  'a page gives away what has a price': {
+    database: patch('private.assert_page_takes_orders', ['v_guest.price > 0', 'false']),
+    source: [
+      ['src/apps/events/event-page.ts', '((isPaid || isCoded)', '(isCoded'],
+      ['src/apps/events/event-page.ts', 'expected_total: Number(form.total),', ''],
     ],
   },
   'a call whose answer was lost is sent again without its key': {

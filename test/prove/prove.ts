@@ -17,6 +17,7 @@ import { checkRateLimits } from './rate-limits.ts'
 import { createPress, createSend } from './send.ts'
 import { type ProveStack, startProveStack } from './stack.ts'
 import { type Mailed, readState } from './state.ts'
+import { actAsVisitors, openPages } from './visitors.ts'
 
 export type Round = {
   seed: number
@@ -76,6 +77,7 @@ export async function prove(dataDir: string, round: Round): Promise<Report> {
     })
 
     const { hall, keys, stranger } = await openHall(stack, clients, receiver.url)
+    const pages = await withClient(stack.databaseUrl, (client) => openPages(client, hall.eventId))
     await withClient(stack.databaseUrl, letGuestsAct)
     if (isWhole) await withClient(stack.superuserUrl, fill)
     if (mutate) await withClient(stack.superuserUrl, mutate)
@@ -97,6 +99,9 @@ export async function prove(dataDir: string, round: Round): Promise<Report> {
           connect: database,
           until: isOver,
         }),
+      ),
+      ...[55, 56].map((n) =>
+        actAsVisitors(crowd, createPress(stack.apiUrls), prefix, createRandom(seed + n), { pages, until: isOver }),
       ),
     ])
 
@@ -243,7 +248,7 @@ export async function openHall(
 async function letGuestsAct(database: pg.Client): Promise<void> {
   await database.query('update public.events set guests_may = enum_range(null::public.guest_act)')
   await database.query(
-    "insert into public.questions (event_id, key, label) select id, 'note', 'A note?' from public.events",
+    "insert into public.questions (event_id, key, label, required) select id, 'note', 'A note?', true from public.events",
   )
 }
 

@@ -1,6 +1,7 @@
 // One request to one of the API processes, as an integrator or a browser would send it.
 
 import { Agent, request } from 'undici'
+import { elsewhere } from '../support/event-page.ts'
 
 export type Answer = { status: number; body: { data?: Record<string, unknown>; error?: { code: string } } }
 
@@ -32,7 +33,7 @@ export function createSend(apiUrls: string[], timeoutMs = 6_000): Send {
   }
 }
 
-export type Page = { status: number; text: string }
+export type Page = { status: number; text: string; location: string }
 
 /** Opens a page, or sends a form of it. The idempotency key is for the proxies alone, which note what they copy. */
 export type Press = (api: number, path: string, fields?: Record<string, string>, mark?: string) => Promise<Page>
@@ -47,10 +48,12 @@ export function createPress(apiUrls: string[], timeoutMs = 6_000): Press {
       signal: AbortSignal.timeout(timeoutMs),
       headers: {
         'Content-Type': 'application/x-www-form-urlencoded',
+        'X-Forwarded-For': elsewhere(),
         ...(mark !== undefined && { 'Idempotency-Key': mark }),
       },
       ...(fields !== undefined && { body: new URLSearchParams(fields).toString() }),
     })
-    return { status: response.statusCode, text: await response.body.text() }
+    const location = String(response.headers.location ?? '')
+    return { status: response.statusCode, text: await response.body.text(), location }
   }
 }

@@ -138,6 +138,8 @@ export async function startProveStack(dataDir: string, options: StackOptions): P
         WEBHOOK_TIMEOUT_SECONDS: '2',
         SMTP_URL: `smtp://127.0.0.1:${toMail.port}`,
         MAIL_FROM: 'tickets@example.com',
+        // Visitors of pages have an address each.
+        TRUST_PROXY: '1',
         CLOCK_FILE: join(clocks, name),
         ...env,
       },

@@ -16,6 +16,12 @@ const effectsSql = `
     select o.metadata ->> 'prove', o.id, o.id, 'order.created', 'created'
     from public.orders o where o.metadata ->> 'prove' like $1
     union all
+    select o.name, o.id, o.id, 'order.created', 'created'
+    from public.orders o
+    where o.source = 'page' and not exists (
+      select from public.attendees a where a.order_id = o.id and a.waiting_list_entry_id is not null
+    )
+    union all
     select a.external_id, a.order_id, a.order_id, 'order.created', 'created'
     from public.attendees a where a.external_id like $1 || '/%'
     union all
@@ -50,7 +56,7 @@ const effectsSql = `
     select 'erase:' || a.id, a.id, a.id, 'attendee.erased', 'none'
     from public.attendees a where a.erased_at is not null
     union all
-    select w.external_id, w.id, w.id, 'waiting_list_entry.created', 'created' from public.waiting_list_entries w
+    select coalesce(w.external_id, w.name), w.id, w.id, 'waiting_list_entry.created', 'created' from public.waiting_list_entries w
     union all
     select e.name, e.id, e.id, 'none', 'created' from public.events e where e.name like $1
   ),
@@ -72,7 +78,8 @@ const effectsSql = `
           when 'cancelled' then e.changes #>> '{status,to}' = 'cancelled'
           else e.changes ? 'undone_at'
         end
-    ) end as entries
+    ) end as entries,
+    (select sum(a.price - a.discount)::int from public.attendees a where a.order_id = d.id) as total
   from done d
   left join told t on t.about = d.about::text and t.type = d.type
   union all
@@ -82,7 +89,7 @@ const effectsSql = `
       select count(*)::int from public.notifications n
       where n.subject_id = a.order_id and n.type = 'attendee.updated' and n.data ->> 'id' = a.id::text and n.created_at = e.created_at
     )),
-    1
+    1, null
   from public.audit_entries e
   join public.attendees a on a.id = e.object_id
   cross join lateral (
@@ -113,7 +120,7 @@ export async function readState(
 ): Promise<Omit<State, 'copies' | 'courierCuts' | 'trespasses'>> {
   const rows = async <Row extends pg.QueryResultRow>(sql: string, values: unknown[] = []) =>
     (await database.query<Row>(sql, values)).rows
-  type Found = { key: string; id: string; notifications: number; entries: number }
+  type Found = { key: string; id: string; notifications: number; entries: number; total: number | null }
   const found = await rows<Found>(effectsSql, [`${prefix}-%`, keys])
   const notifications = await rows<{ id: string }>(
     "select id from public.notifications where type <> 'webhook_endpoint.test' and subject_id is not null and type not in ('event.published', 'event.updated')",
@@ -132,7 +139,10 @@ export async function readState(
   const isSent = ({ lead, to, status }: (typeof emails)[number]) =>
     status.startsWith('sent') && mailed.get(lead)?.some((mail) => mail.to.includes(to))
   return {
-    effects: found.map(({ key, id, notifications, entries }) => ({ key, id, notifications, auditEntries: entries })),
+    effects: found.map(({ entries, total, ...effect }) => ({
+      ...{ ...effect, auditEntries: entries },
+      ...(total !== null && { total }),
+    })),
     limits: await rows(limitsSql),
     money: (
       await rows<{ id: string; kept: string }>(

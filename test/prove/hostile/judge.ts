@@ -81,9 +81,10 @@ function judgeAnswer(request: HostileRequest, { status, headers, body, isWhole }
   if (!isWhole) wrong.push('the answer was cut off')
   if (headers.has('x-injected')) wrong.push('a header of the sender')
   if (header('x-request-id').includes(smuggledMark)) wrong.push('what was smuggled was answered')
-  // JSON-RPC answers an id as it was sent; what stands beside it is bounded below.
-  if (body.length > (status >= 400 && request.face !== 'mcp' ? maximumRefusal : maximumAnswer))
+  // JSON-RPC answers an id as it was sent; what stands beside it is bounded below. A page shows its form again.
+  if (body.length > (status >= 400 && !['mcp', 'page'].includes(request.face) ? maximumRefusal : maximumAnswer))
     wrong.push(`${body.length} bytes`)
+  if (/html/.test(header('content-type')) && text.includes('<script>alert')) wrong.push('markup of the sender')
   // The guides of the documentation name what others would call a leak.
   const leak = /^public/.test(header('cache-control')) ? null : (inside.exec(all) ?? inside.exec(text))
   if (leak !== null) wrong.push(`it tells of what is inside: ${around(text, leak)}`)

@@ -86,6 +86,7 @@ describe('does not pass', () => {
     ['an unknown code of a tool', request('mcp'), answer(200, toolError(refusal('oops'))), /no documented code/],
     ['a long refusal', request('rest'), answer(422, refusal('validation_failed', { details: long })), /bytes/],
     ['a header of the sender', request('rest'), answer(404, refusal('not_found'), { 'x-injected': 'yes' }), /sender/],
+    ['markup of the sender', request('page'), page('<h1>No</h1><script>alert(1)</script>'), /markup/],
     ['what was smuggled', request('any'), answer(200, {}, { 'x-request-id': smuggledMark }), /smuggled/],
     ['half an answer', request('rest'), { ...answer(200, {}), isWhole: false }, /cut off/],
   ])('%s', (_what, of, given, rule) => {

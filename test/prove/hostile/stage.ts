@@ -105,6 +105,11 @@ export async function setStage(database: pg.Client, apiUrl: string): Promise<Sta
     [main],
   )
   await one('update public.events set guests_may = enum_range(null::public.guest_act) where id = $1', [main])
+  const [by, slug] = await Promise.all([
+    one('select o.slug from public.organisations o where o.id = $1', [organisation.id]),
+    one("update public.events set registration_page = 'public' where id = $1 returning slug", [main]),
+  ])
+  const eventPath = `/e/${by}/${slug}`
   const guestPath = async (guest?: Guest) =>
     `/g/${await one('select private.guest_token(a) from public.attendees a where a.id = $1', [guest?.attendee])}`
   const [own, passedOn, givenBack] = [guests[0], guests[1], payers[3]]
@@ -179,6 +184,31 @@ export async function setStage(database: pg.Client, apiUrl: string): Promise<Sta
     { path: `/w/${offerToken}`, form: {} },
     { path: `/w/${offerToken}/order`, form: {} },
     { path: `/w/${offerToken}/decline`, form: {} },
+    { path: `${eventPath}?t.${free}=2&t.${priced}=1&code=SPRING&lang=de`, form: {} },
+    { path: `${eventPath}/event.ics`, form: {} },
+    // Of all guests that an order may have.
+    { path: eventPath, form: { act: 'register', [`t.${free}`]: '50', total: '0', [`g.${free}.0.name`]: 'Ann' } },
+    {
+      path: eventPath,
+      form: {
+        ...{ act: 'register', [`t.${free}`]: '1', code: '', total: '0', key: randomUUID(), website: '' },
+        ...{
+          [`g.${free}.0.name`]: 'Cleo',
+          [`g.${free}.0.email`]: 'cleo@example.com',
+          [`g.${free}.0.asked`]: 'diet',
+          [`g.${free}.0.answer.diet`]: 'vegan',
+        },
+      },
+    },
+    {
+      path: eventPath,
+      form: {
+        act: 'wait',
+        ticket_type_id: scarce,
+        [`w.${scarce}.name`]: 'Dan',
+        [`w.${scarce}.email`]: 'dan@example.com',
+      },
+    },
     { path: new URL(exported.data.url).pathname, form: {} },
     await withToken(confirmation, { action: 'confirm' }),
     await withToken(at, { action: 'allow', scope: 'events:read', days: '7' }),
