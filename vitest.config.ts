@@ -11,6 +11,7 @@ const longest = [
   'browser/door-page',
   'browser/door-shift',
   'browser/guest-story',
+  'browser/event-story',
   'properties/interleavings',
   'courier/emails-in-browser',
   'browser/docs-page',

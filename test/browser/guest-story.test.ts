@@ -1,20 +1,26 @@
 // The life of a ticket, in German, on a telephone: registered over REST, answered, corrected, passed on, given back, offered to the waiting
 // list, taken, and scanned at the door. Then reads every e-mail, webhook and audit entry of it. On a stack of its own, which has no others.
 
-import { rm } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
-import { readConfig } from '../../src/cli/config.ts'
-import { start } from '../../src/cli/start.ts'
-import { notificationTypes } from '../../src/operations/webhook-endpoints.ts'
-import { createLog } from '../../src/process/log.ts'
-import { type MailServer, type Received, startMailServer } from '../courier/mail-server.ts'
+import type { Received } from '../courier/mail-server.ts'
 import { inBrowser } from '../support/browser.ts'
-import { makeDataDirectory } from '../support/data-directory.ts'
-import { readPng } from '../support/qr.ts'
-import { rest } from '../support/rest.ts'
-import { startWebhookReceiver } from '../support/webhook-receiver.ts'
-import { expectReadable, outline } from './accessibility.ts'
+import {
+  actOf,
+  codeIn,
+  emailTo,
+  expectSent,
+  expectWithout,
+  inDays,
+  linksIn,
+  look as lookAt,
+  plain,
+  press,
+  running,
+  trailOf,
+  type Usher,
+  webhooksOf,
+} from '../support/story.ts'
 import { newContext, pageOf, shown } from './door-telephone.ts'
 
 const [emmy, lise, hedwig] = ['emmy@example.com', 'lise@example.com', 'hedwig@example.com'] as const
@@ -22,41 +28,6 @@ const [emmy, lise, hedwig] = ['emmy@example.com', 'lise@example.com', 'hedwig@ex
 const allergies = { [emmy]: 'Erdnüsse', [hedwig]: 'Sellerie' }
 const sensitive = Object.values(allergies)
 const vegan = { diet: 'vegan' }
-
-/** An Usher with nothing but its demo, which sends e-mails to a mailbox and webhooks of every type to an endpoint. */
-async function running() {
-  const dataDir = await makeDataDirectory()
-  onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
-  const mail = await startMailServer()
-  const receiver = await startWebhookReceiver()
-  onTestFinished(receiver.close)
-  const environment = { USHER_DATA_DIR: dataDir, PORT: '0', SMTP_URL: mail.url, MAIL_FROM: 'tickets@example.com' }
-  const { url, demo, stop } = await start(readConfig(environment), createLog('silent'), () => {})
-  onTestFinished(stop)
-  if (demo === null) throw new Error('a first start has a demo')
-  const answers: string[] = []
-  const send = async (method: string, path: string, body?: object) => {
-    const answer = await rest(demo.key, url)(method, path, body)
-    expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
-    answers.push(JSON.stringify(answer.body))
-    return answer.body.data
-  }
-  const [lastOfDemo] = await send('GET', '/audit-entries?limit=1')
-  const types = notificationTypes.filter((type) => type !== 'webhook_endpoint.test')
-  const { secret } = await send('POST', '/webhook-endpoints', { url: `${receiver.url}/hooks`, types })
-  // One that arrives again is the same.
-  const webhooks = new Map<unknown, Webhook>()
-  receiver.answerWith((response, webhook) => {
-    webhooks.set(webhook.headers['webhook-id'], webhook.verified(secret) as Webhook)
-    response.writeHead(204).end()
-  })
-  return { url, key: demo.key, send, answers, mail, webhooks, lastOfDemo }
-}
-
-type Webhook = { type: string; timestamp: string; data: Record<string, unknown> }
-type Usher = Awaited<ReturnType<typeof running>>
-
-const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
 
 /** An evening with one place, whose guests may do everything, and are asked what they eat and about their allergies. */
 async function anEvening({ send }: Usher): Promise<{ eventId: string; ticketTypeId: string }> {
@@ -77,38 +48,12 @@ async function anEvening({ send }: Usher): Promise<{ eventId: string; ticketType
   return { eventId, ticketTypeId }
 }
 
-const plain = (text = '') => text.replaceAll('\u00a0', ' ')
-
-/** Waits for an e-mail as the mail server received it. */
-async function emailTo({ received }: MailServer, to: string, headline: string): Promise<Received> {
-  const found = () =>
-    received.find(({ envelope, subject }) => envelope.to.includes(to) && plain(subject).startsWith(headline))
-  await expect.poll(found).toBeDefined()
-  return found() as Received
-}
-
-/** Links to pages that a secret opens: the address, the letter of the page, and the secret. */
-const linksIn = (text: string) => [...text.matchAll(/http:\/\/127\.0\.0\.1:\d+\/([a-z])\/([0-9a-f]{32,})\b/g)]
-
 const linkIn = ({ text = '' }: Received, page: 'g' | 'w'): string =>
   linksIn(text).find(([, letter]) => letter === page)?.[0] ?? expect.fail(`no link to /${page}/`)
 
-/** The code of the ticket, read from the attached picture. */
-function codeIn({ attachments }: Received): string {
-  const picture = attachments.find(({ filename }) => filename?.endsWith('-ticket.png'))
-  return readPng(Buffer.from(picture?.content as ArrayBuffer)) ?? expect.fail('no code')
-}
-
 async function look(page: Page): Promise<void> {
-  expect(await outline(page)).toEqual({ overflow: false, mains: 1, headings: 1 })
-  await expectReadable(page, { hasOutline: true })
+  await lookAt(page)
   expectWithout(await page.content(), sensitive)
-}
-
-/** Clicks, then waits for a text. */
-async function press(page: Page, role: 'button' | 'link', name: string, said: string): Promise<void> {
-  await page.getByRole(role, { name, exact: true }).click()
-  await page.getByText(said).first().waitFor()
 }
 
 async function answer(page: Page, about: string): Promise<void> {
@@ -206,17 +151,8 @@ inBrowser('a ticket changes hands twice, and every e-mail, webhook and audit ent
   for (const kept of usher.answers) expectWithout(kept, secrets)
 })
 
-function expectWithout(text: string, secrets: string[]): void {
-  for (const secret of secrets) expect(text).not.toContain(secret)
-}
-
 /** @returns the secrets of the pages that e-mails alone link to. */
-async function expectEmails(
-  { send, mail: { received } }: Usher,
-  emmys: string,
-  hedwigs: string,
-  codes: string[],
-): Promise<string[]> {
+async function expectEmails(usher: Usher, emmys: string, hedwigs: string, codes: string[]): Promise<string[]> {
   // Kind, recipient, the pages that it links to, headline, and what it says.
   const due: [string, string, string, string, string][] = [
     ['order_confirmation', emmy, 'o', `Ihre Bestellung ${emmys} – bitte zahlen Sie 49,00 €`, `${emmys} an.`],
@@ -232,14 +168,10 @@ async function expectEmails(
     ['payment_received', hedwig, 'o', 'Zahlung über 49,00 € erhalten', 'ist Ihre Bestellung vollständig bezahlt.'],
     ['ticket', hedwig, 'gt', 'Ihr Ticket', '2 Fragen beantworten'],
   ]
-  const listed = async () =>
-    (await send('GET', '/emails?limit=100'))
-      .map(({ kind, to, status }: Record<string, string>) => `${kind} ${to} ${status}`)
-      .sort()
-  await expect.poll(listed).toEqual(due.map(([kind, to]) => `${kind} ${to} sent`).sort())
+  await expectSent(usher, due)
 
   const holders = new Map<string, Set<string>>()
-  const read = received.map(({ envelope: { to }, subject, text = '', html = '', attachments }) => {
+  const read = usher.mail.received.map(({ envelope: { to }, subject, text = '', html = '', attachments }) => {
     const calendars = attachments.filter(({ mimeType }) => mimeType === 'text/calendar')
     const whole = [text, html, ...calendars.map(({ content }) => Buffer.from(content as ArrayBuffer))].join('\n')
     expect(html).toContain('lang="de"')
@@ -264,8 +196,7 @@ async function expectEmails(
   return [...holders.keys()].filter((secret) => secret.length === 64)
 }
 
-async function expectWebhooks({ send, webhooks }: Usher, secrets: string[]): Promise<void> {
-  // Each change, with the types in alphabetical order.
+async function expectWebhooks(usher: Usher, secrets: string[]): Promise<void> {
   const due = [
     ['event.published', 'Lange Nacht der Physik'],
     ['order.created', 'Emi Noether'],
@@ -288,10 +219,7 @@ async function expectWebhooks({ send, webhooks }: Usher, secrets: string[]): Pro
     ['attendee.updated', 'Hedwig Kohn', vegan],
     ['attendee.checked_in', 'Hedwig Kohn', vegan],
   ]
-  const deliveries = (): Promise<Record<string, string>[]> => send('GET', '/webhook-deliveries?limit=100')
-  await expect.poll(async () => (await deliveries()).map(({ status }) => status)).toEqual(due.map(() => 'delivered'))
-  expect([...webhooks.keys()].sort()).toEqual((await deliveries()).map(({ notification_id }) => notification_id).sort())
-  const told = [...webhooks.values()].sort((a, b) => (a.timestamp + a.type < b.timestamp + b.type ? -1 : 1))
+  const told = await webhooksOf(usher, due.length)
   const buyers = new Map(told.map(({ data }) => [data.object === 'order' ? data.id : '', data.name]))
   const concerning = told.map(({ type, data }) => [
     ...[type, data.name ?? buyers.get(data.order_id)],
@@ -301,12 +229,10 @@ async function expectWebhooks({ send, webhooks }: Usher, secrets: string[]): Pro
   expectWithout(JSON.stringify(told), [...secrets, ...sensitive])
 }
 
-async function expectTrail({ send, lastOfDemo }: Usher, secrets: string[]): Promise<void> {
-  type Entry = Record<'id' | 'action' | 'object_type' | 'actor' | 'source', string> & { changes: unknown }
-  const entries: Entry[] = await send('GET', '/audit-entries?limit=100')
-  const ofStory = entries.slice(0, entries.map(({ id }) => id).indexOf(lastOfDemo.id)).reverse()
+async function expectTrail(usher: Usher, secrets: string[]): Promise<void> {
+  const ofStory = await trailOf(usher)
   const byKey = (object: string) => `api_key api created ${object}`
-  expect(ofStory.map((each) => `${each.actor} ${each.source} ${each.action} ${each.object_type}`)).toEqual([
+  expect(ofStory.map(actOf)).toEqual([
     ...['webhook_endpoint', 'event', 'ticket_type', 'question', 'question'].map(byKey),
     'api_key api updated event',
     ...['order', 'payment', 'waiting_list_entry'].map(byKey),
