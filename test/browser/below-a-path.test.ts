@@ -5,12 +5,12 @@ import { pino } from 'pino'
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { hasBrowser } from '../../scripts/support/browser.ts'
-import { filmTicket } from '../../scripts/support/ticket-film.ts'
 import { becomesTrue, film, sharedBrowser } from '../support/browser.ts'
 import { row } from '../support/database.ts'
 import { headerAddingProxy } from '../support/header-adding-proxy.ts'
 import { createOrganisation, type TestOrganisation } from '../support/organisation.ts'
 import { appOfThisFile } from '../support/own-app.ts'
+import { filmTicket } from '../support/ticket-film.ts'
 
 const lines: string[] = []
 const app = appOfThisFile({

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { hasBrowser, openBrowser } from '../../scripts/support/browser.ts'
-import { cameraArguments } from '../../scripts/support/ticket-film.ts'
+import { cameraArguments } from './ticket-film.ts'
 
 /** What the camera shows, once somebody has written it: see `filmTicket`. */
 export const film = join(tmpdir(), `usher-test-film-${process.pid}.y4m`)
