@@ -42,7 +42,7 @@ export function eventPage(facts: EventFacts, place: Place, shown: Shown = {}): S
   const isDone = results.some((result) => result === shown.said)
   const main = html`<main class="ticket">
       ${head(facts, logo)}
-      ${statusOf(facts, shown)}
+      ${statusOf(facts, shown.said, isDone)}
       <dl>
         ${entry(words.when, whenLines(time, words))}
         ${entry(words.where, whereLines(facts, words))}
@@ -87,7 +87,7 @@ const metaOf = ({ event, time, words, logo }: EventFacts, url: string, isPublic:
     ${logo !== null && html`<meta property="og:image" content="${logo}">`}`
 }
 
-function statusOf({ words, state, isBadCode, types }: EventFacts, { said }: Shown): Html {
+function statusOf({ words, state, isBadCode, types }: EventFacts, said: Said | undefined, isDone: boolean): Html {
   const { eventPage: own, guest, page: ticket } = words
   const notice = said ?? (isBadCode ? 'badCode' : undefined)
   const closed = { cancelled: ticket.eventCancelled, ended: ticket.eventEnded, closed: own.closed, open: undefined }[
@@ -95,7 +95,7 @@ function statusOf({ words, state, isBadCode, types }: EventFacts, { said }: Show
   ]
   const isOff = state === 'open' && !types.some(({ sales_status }) => ['on_sale', 'sold_out'].includes(sales_status))
   const sentence = closed ?? (notice === 'shorten' ? guest.shorten : notice && own[notice]) ?? (isOff && own.notOnSale)
-  const tone = results.some((result) => result === said) ? 'good' : closed === undefined ? 'notice' : 'bad'
+  const tone = isDone ? 'good' : closed === undefined ? 'notice' : 'bad'
   return html`${sentence && html`<p class="status ${tone}" role="status">${sentence}</p>`}`
 }
 

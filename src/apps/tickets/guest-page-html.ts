@@ -74,7 +74,8 @@ function forms(facts: GuestFacts, token: string, { mistake }: Shown): Html {
     { ...line, name: 'name', param: 'name', label: words.name, values: [attendee.name], required: true },
     { ...line, name: 'company', param: 'company', label: words.company, values: [attendee.company ?? ''] },
   ]
-  const save = questions.some(({ is_open }) => is_open) ? guest.save : undefined
+  const isAsked = questions.some(({ is_open }) => is_open)
+  const save = (isMain: boolean): Button => ({ label: guest.save, kind: isMain && 'main' })
   const fields = questions.map((question) => fieldOf(question, facts))
   const link = (act: View) =>
     acts.includes(act) && html`<a class="action" href="${token}?act=${act}">${nameOf(act, words)}</a>`
@@ -83,8 +84,8 @@ function forms(facts: GuestFacts, token: string, { mistake }: Shown): Html {
         ${entry(words.ticket, [facts.ticketType], html`<a class="action" href="../t/${page.ticket_token}">${words.openTicket}</a>`)}
       </dl>
       ${facts.state.endsWith('cancelled') ? undefined : notesOf(facts)}
-      ${questions.length > 0 && formOf('answer', guest.questions, save, token, inputs(fields, words, sentTo('answer', mistake)))}
-      ${acts.includes('correct') && formOf('correct', guest.details, guest.save, token, inputs(details, words, sentTo('correct', mistake)))}
+      ${questions.length > 0 && formOf('answer', guest.questions, isAsked ? save(true) : undefined, token, inputs(fields, words, sentTo('answer', mistake)))}
+      ${acts.includes('correct') && formOf('correct', guest.details, save(!isAsked), token, inputs(details, words, sentTo('correct', mistake)))}
       <p class="actions">${link('pass_on')} ${link('give_back')}</p>`
 }
 
@@ -105,7 +106,8 @@ function acting(facts: GuestFacts, token: string, act: View, { refund, mistake }
   const [note, fields] = act === 'give_back' ? [guest.giveBackNote, []] : [guest.passOnNote, newGuest]
   const date = momentOf(guests_may_until ?? (starts_at as string), timezone, words)
   const notes = [note, ...refundOf(facts, refund), fill(guest.until, { date })].map((said) => html`<p>${said}</p>`)
-  return html`${formOf(act, title, title, token, [...notes, ...inputs(fields, words, sentTo(act, mistake))])}
+  const button: Button = { label: title, kind: act === 'give_back' ? 'final' : 'main' }
+  return html`${formOf(act, title, button, token, [...notes, ...inputs(fields, words, sentTo(act, mistake))])}
       <p class="actions"><a class="action" href="${token}">${guest.back}</a></p>`
 }
 
@@ -117,12 +119,14 @@ function refundOf({ words, state }: GuestFacts, refund: Shown['refund']): string
   return state === 'awaiting_payment' ? [] : [words.guest.noRefund]
 }
 
-const formOf = (act: Act, title: string, button: string | undefined, token: string, parts: Html[]): Html =>
+type Button = { label: string; kind: 'main' | 'final' | false }
+
+const formOf = (act: Act, title: string, button: Button | undefined, token: string, parts: Html[]): Html =>
   html`<form class="fields" id="${act}" method="post" action="${token}" accept-charset="utf-8">
         <h2>${title}</h2>
         <input type="hidden" name="act" value="${act}">
         ${parts}
-        ${button && html`<p><button class="main">${button}</button></p>`}
+        ${button && html`<p><button class="${button.kind}">${button.label}</button></p>`}
       </form>`
 
 const sentTo = (act: Act, mistake: Shown['mistake']): Sent | undefined =>
