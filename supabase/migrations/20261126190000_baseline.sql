@@ -1976,6 +1976,18 @@ end
 $$;
 grant execute on function private.member_contact to authenticated;
 
+-- What pages and e-mails show of an organisation.
+create function private.look_of(organisation public.organisations) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return jsonb_build_object(
+    'name', organisation.name, 'reply_to', organisation.reply_to_email, 'accent_colour', organisation.accent_colour,
+    'logo_url', organisation.logo_url
+  );
+end
+$$;
+
 -- Security definer: a policy on organisation_members that reads organisation_members would recurse.
 create function private.member_organisation_ids() returns setof uuid
 language sql stable security definer set search_path = ''
@@ -1992,6 +2004,16 @@ as $$
   where m.user_id = (select auth.uid()) and m.role = any (roles)
 $$;
 grant execute on function private.organisations_as to authenticated;
+
+-- Whether the caller manages an organisation: owners and managers who are signed in, and whoever works in the SQL editor.
+create function private.is_managed(organisation_id uuid) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.claims() ->> 'role' is distinct from 'authenticated'
+    or organisation_id in (select private.organisations_as('{owner,manager}'));
+end
+$$;
 
 -- A member cannot take the last owner away, themselves included; Studio can. One change of owners at a time. Security definer: a
 -- member may lock no organisation.
@@ -7496,7 +7518,7 @@ as $$
 begin
   return (
     select json_build_object(
-      'organisation', json_build_object('name', g.name, 'reply_to', g.reply_to_email, 'accent_colour', g.accent_colour),
+      'organisation', private.look_of(g),
       'event', private.event_json(e),
       'emails', not private.has_opted_out(a)
     )
@@ -10584,11 +10606,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   perform from public.events e
-  where e.id = notify_attendees.event_id
-    and (
-      private.claims() ->> 'role' is distinct from 'authenticated'
-      or e.organisation_id in (select private.organisations_as('{owner,manager}'))
-    )
+  where e.id = notify_attendees.event_id and private.is_managed(e.organisation_id)
   for no key update;
   if not found then
     perform private.refuse_not_found('event_id');
@@ -15064,12 +15082,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   if not exists (
-    select from public.orders o
-    where o.id = assert_manages_order.order_id
-      and (
-        private.claims() ->> 'role' is distinct from 'authenticated'
-        or o.organisation_id in (select private.organisations_as('{owner,manager}'))
-      )
+    select from public.orders o where o.id = assert_manages_order.order_id and private.is_managed(o.organisation_id)
   ) then
     perform private.refuse_not_found('order_id');
   end if;
@@ -15094,9 +15107,8 @@ returns table (name text, email text, reference text, amount_due bigint, currenc
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  if private.claims() ->> 'role' is not distinct from 'authenticated' and not exists (
-    select from public.events e
-    where e.id = send_payment_reminders.event_id and e.organisation_id in (select private.organisations_as('{owner,manager}'))
+  if not exists (
+    select from public.events e where e.id = send_payment_reminders.event_id and private.is_managed(e.organisation_id)
   ) then
     perform private.refuse_not_found('event_id');
   end if;
@@ -15392,14 +15404,8 @@ as $$
 begin
   return (
     select json_build_object(
-      'organisation', json_build_object(
-        'name', g.name,
-        'reply_to', g.reply_to_email,
-        'accent_colour', g.accent_colour,
-        'logo_url', g.logo_url,
-        'payment_instructions', g.payment_instructions,
-        'seller_details', g.seller_details,
-        'tax_note', g.tax_note
+      'organisation', private.look_of(g) || jsonb_build_object(
+        'payment_instructions', g.payment_instructions, 'seller_details', g.seller_details, 'tax_note', g.tax_note
       ),
       'event', private.event_json(e),
       'order', private.order_json(o, '[]'),
@@ -16328,12 +16334,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   if not exists (
-    select from public.attendees a
-    where a.id = erase_attendee.attendee_id
-      and (
-        private.claims() ->> 'role' is distinct from 'authenticated'
-        or a.organisation_id in (select private.organisations_as('{owner,manager}'))
-      )
+    select from public.attendees a where a.id = erase_attendee.attendee_id and private.is_managed(a.organisation_id)
   ) then
     perform private.refuse_not_found('attendee_id');
   end if;
@@ -16949,9 +16950,7 @@ declare
 begin
   return (
     select json_build_object(
-      'organisation', json_build_object(
-        'name', g.name, 'reply_to', g.reply_to_email, 'accent_colour', g.accent_colour, 'logo_url', g.logo_url, 'embed_origins', g.embed_origins
-      ),
+      'organisation', private.look_of(g) || jsonb_build_object('embed_origins', g.embed_origins),
       'event', private.event_json(v_event),
       'key', json_build_object('api_key_id', k.id, 'family_id', k.family_id, 'organisation_id', k.organisation_id),
       'ticket_types', v_types,
@@ -18129,12 +18128,7 @@ as $$
 begin
   return (
     select json_build_object(
-      'organisation', json_build_object(
-        'name', g.name,
-        'reply_to', g.reply_to_email,
-        'accent_colour', g.accent_colour,
-        'logo_url', g.logo_url
-      ),
+      'organisation', private.look_of(g),
       'event', private.event_json(e),
       'ticket_type', json_build_object('name', t.name),
       'order', json_build_object('reference', o.reference),
@@ -18624,9 +18618,8 @@ create function public.message_attendees(
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  if private.claims() ->> 'role' is not distinct from 'authenticated' and not exists (
-    select from public.events e
-    where e.id = message_attendees.event_id and e.organisation_id in (select private.organisations_as('{owner,manager}'))
+  if not exists (
+    select from public.events e where e.id = message_attendees.event_id and private.is_managed(e.organisation_id)
   ) then
     perform private.refuse_not_found('event_id');
   end if;
@@ -18942,7 +18935,7 @@ as $$
 begin
   return (
     select json_build_object(
-      'organisation', json_build_object('name', g.name, 'reply_to', g.reply_to_email, 'accent_colour', g.accent_colour),
+      'organisation', private.look_of(g),
       'event', private.event_json(e),
       'ticket_type', json_build_object('name', t.name, 'price', t.price),
       'offer', json_build_object(
@@ -21557,11 +21550,7 @@ declare
 begin
   select e.* into v_event
   from public.events e
-  where e.id = carry_out_by_hand.event_id
-    and (
-      private.claims() ->> 'role' is distinct from 'authenticated'
-      or e.organisation_id in (select private.organisations_as('{owner,manager}'))
-    );
+  where e.id = carry_out_by_hand.event_id and private.is_managed(e.organisation_id);
   if not found then
     perform private.refuse_not_found('event_id');
   elsif v_event.starts_at is null and not is_copy then
@@ -22445,13 +22434,7 @@ begin
     'attempt', email.attempts,
     'kind', email.kind,
     'organisation', (
-      select json_build_object(
-        'name', g.name,
-        'reply_to', g.reply_to_email,
-        'accent_colour', g.accent_colour,
-        'payment_instructions', g.payment_instructions,
-        'logo_url', g.logo_url
-      )
+      select private.look_of(g) || jsonb_build_object('payment_instructions', g.payment_instructions)
       from public.organisations g
       where g.id = email.organisation_id
     ),

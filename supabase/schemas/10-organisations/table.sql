@@ -137,6 +137,18 @@ end
 $$;
 grant execute on function private.member_contact to authenticated;
 
+-- What pages and e-mails show of an organisation.
+create function private.look_of(organisation public.organisations) returns jsonb
+language plpgsql immutable set search_path = ''
+as $$
+begin
+  return jsonb_build_object(
+    'name', organisation.name, 'reply_to', organisation.reply_to_email, 'accent_colour', organisation.accent_colour,
+    'logo_url', organisation.logo_url
+  );
+end
+$$;
+
 -- Security definer: a policy on organisation_members that reads organisation_members would recurse.
 create function private.member_organisation_ids() returns setof uuid
 language sql stable security definer set search_path = ''
@@ -153,6 +165,16 @@ as $$
   where m.user_id = (select auth.uid()) and m.role = any (roles)
 $$;
 grant execute on function private.organisations_as to authenticated;
+
+-- Whether the caller manages an organisation: owners and managers who are signed in, and whoever works in the SQL editor.
+create function private.is_managed(organisation_id uuid) returns boolean
+language plpgsql stable set search_path = ''
+as $$
+begin
+  return private.claims() ->> 'role' is distinct from 'authenticated'
+    or organisation_id in (select private.organisations_as('{owner,manager}'));
+end
+$$;
 
 -- A member cannot take the last owner away, themselves included; Studio can. One change of owners at a time. Security definer: a
 -- member may lock no organisation.

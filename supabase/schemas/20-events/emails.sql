@@ -257,11 +257,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   perform from public.events e
-  where e.id = notify_attendees.event_id
-    and (
-      private.claims() ->> 'role' is distinct from 'authenticated'
-      or e.organisation_id in (select private.organisations_as('{owner,manager}'))
-    )
+  where e.id = notify_attendees.event_id and private.is_managed(e.organisation_id)
   for no key update;
   if not found then
     perform private.refuse_not_found('event_id');

@@ -306,11 +306,7 @@ declare
 begin
   select e.* into v_event
   from public.events e
-  where e.id = carry_out_by_hand.event_id
-    and (
-      private.claims() ->> 'role' is distinct from 'authenticated'
-      or e.organisation_id in (select private.organisations_as('{owner,manager}'))
-    );
+  where e.id = carry_out_by_hand.event_id and private.is_managed(e.organisation_id);
   if not found then
     perform private.refuse_not_found('event_id');
   elsif v_event.starts_at is null and not is_copy then

@@ -72,14 +72,8 @@ as $$
 begin
   return (
     select json_build_object(
-      'organisation', json_build_object(
-        'name', g.name,
-        'reply_to', g.reply_to_email,
-        'accent_colour', g.accent_colour,
-        'logo_url', g.logo_url,
-        'payment_instructions', g.payment_instructions,
-        'seller_details', g.seller_details,
-        'tax_note', g.tax_note
+      'organisation', private.look_of(g) || jsonb_build_object(
+        'payment_instructions', g.payment_instructions, 'seller_details', g.seller_details, 'tax_note', g.tax_note
       ),
       'event', private.event_json(e),
       'order', private.order_json(o, '[]'),

@@ -247,12 +247,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   if not exists (
-    select from public.orders o
-    where o.id = assert_manages_order.order_id
-      and (
-        private.claims() ->> 'role' is distinct from 'authenticated'
-        or o.organisation_id in (select private.organisations_as('{owner,manager}'))
-      )
+    select from public.orders o where o.id = assert_manages_order.order_id and private.is_managed(o.organisation_id)
   ) then
     perform private.refuse_not_found('order_id');
   end if;
@@ -277,9 +272,8 @@ returns table (name text, email text, reference text, amount_due bigint, currenc
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  if private.claims() ->> 'role' is not distinct from 'authenticated' and not exists (
-    select from public.events e
-    where e.id = send_payment_reminders.event_id and e.organisation_id in (select private.organisations_as('{owner,manager}'))
+  if not exists (
+    select from public.events e where e.id = send_payment_reminders.event_id and private.is_managed(e.organisation_id)
   ) then
     perform private.refuse_not_found('event_id');
   end if;

@@ -117,12 +117,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 begin
   if not exists (
-    select from public.attendees a
-    where a.id = erase_attendee.attendee_id
-      and (
-        private.claims() ->> 'role' is distinct from 'authenticated'
-        or a.organisation_id in (select private.organisations_as('{owner,manager}'))
-      )
+    select from public.attendees a where a.id = erase_attendee.attendee_id and private.is_managed(a.organisation_id)
   ) then
     perform private.refuse_not_found('attendee_id');
   end if;

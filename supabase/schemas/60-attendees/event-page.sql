@@ -65,9 +65,7 @@ declare
 begin
   return (
     select json_build_object(
-      'organisation', json_build_object(
-        'name', g.name, 'reply_to', g.reply_to_email, 'accent_colour', g.accent_colour, 'logo_url', g.logo_url, 'embed_origins', g.embed_origins
-      ),
+      'organisation', private.look_of(g) || jsonb_build_object('embed_origins', g.embed_origins),
       'event', private.event_json(v_event),
       'key', json_build_object('api_key_id', k.id, 'family_id', k.family_id, 'organisation_id', k.organisation_id),
       'ticket_types', v_types,

@@ -166,9 +166,8 @@ create function public.message_attendees(
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  if private.claims() ->> 'role' is not distinct from 'authenticated' and not exists (
-    select from public.events e
-    where e.id = message_attendees.event_id and e.organisation_id in (select private.organisations_as('{owner,manager}'))
+  if not exists (
+    select from public.events e where e.id = message_attendees.event_id and private.is_managed(e.organisation_id)
   ) then
     perform private.refuse_not_found('event_id');
   end if;

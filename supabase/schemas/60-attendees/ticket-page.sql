@@ -38,12 +38,7 @@ as $$
 begin
   return (
     select json_build_object(
-      'organisation', json_build_object(
-        'name', g.name,
-        'reply_to', g.reply_to_email,
-        'accent_colour', g.accent_colour,
-        'logo_url', g.logo_url
-      ),
+      'organisation', private.look_of(g),
       'event', private.event_json(e),
       'ticket_type', json_build_object('name', t.name),
       'order', json_build_object('reference', o.reference),

@@ -156,13 +156,7 @@ begin
     'attempt', email.attempts,
     'kind', email.kind,
     'organisation', (
-      select json_build_object(
-        'name', g.name,
-        'reply_to', g.reply_to_email,
-        'accent_colour', g.accent_colour,
-        'payment_instructions', g.payment_instructions,
-        'logo_url', g.logo_url
-      )
+      select private.look_of(g) || jsonb_build_object('payment_instructions', g.payment_instructions)
       from public.organisations g
       where g.id = email.organisation_id
     ),

@@ -114,7 +114,7 @@ as $$
 begin
   return (
     select json_build_object(
-      'organisation', json_build_object('name', g.name, 'reply_to', g.reply_to_email, 'accent_colour', g.accent_colour),
+      'organisation', private.look_of(g),
       'event', private.event_json(e),
       'emails', not private.has_opted_out(a)
     )
