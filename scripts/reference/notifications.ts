@@ -35,7 +35,7 @@ export async function notificationsPage(client: Pick<pg.ClientBase, 'query'>): P
     table('change | notifications', changes),
     '## Examples',
     ...[...byType.values()].map(
-      ({ type, created_at, data }) => `### ${type}\n\n${json({ type, timestamp: created_at, data })}`,
+      ({ type, created_at, data }) => `### ${type}\n\n${json({ type, timestamp: created_at, livemode: true, data })}`,
     ),
   )
 }

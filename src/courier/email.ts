@@ -29,6 +29,19 @@ export type Email = {
   messageId: string
 }
 
+/** As `get_email` answers it: an e-mail of a test organisation, which is kept in place of being sent. */
+export const keptOf = ({ subject, text, html, attachments }: Email) => ({
+  subject,
+  text,
+  html,
+  attachments: attachments.map(({ filename, contentType, content, cid }) => ({
+    filename,
+    content_type: contentType,
+    content_id: cid ?? null,
+    content: content.toString('base64'),
+  })),
+})
+
 /** Besides those that every e-mail has. */
 export const headersOf = ({ optOutUrl }: Email): Record<string, string> => ({
   // Suppress automatic replies: RFC 3834, and the header that Exchange looks for instead.

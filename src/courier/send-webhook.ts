@@ -25,6 +25,8 @@ export type PendingWebhook = {
   type: string
   /** Time of the notification, RFC 3339. */
   timestamp: string
+  /** false: of a test organisation. */
+  livemode: boolean
   /** The object as the API returns it. */
   data: unknown
 }
@@ -104,8 +106,8 @@ export function createWebhookSender({
 type Message = { headers: Record<string, string>; body: string }
 
 /** Serialises the body once, so that the bytes that are signed are the bytes that are sent. */
-function signed({ secrets, webhook_id, type, timestamp, data }: PendingWebhook): Message {
-  const body = JSON.stringify({ type, timestamp, data })
+function signed({ secrets, webhook_id, type, timestamp, livemode, data }: PendingWebhook): Message {
+  const body = JSON.stringify({ type, timestamp, livemode, data })
   const now = new Date()
   return {
     headers: {

@@ -11,7 +11,7 @@ import { fill, type Words, wordsOf } from './words/index.ts'
 
 /** What facts are made from: every e-mail and ticket page has it. */
 export type Subject = {
-  organisation: Pick<PendingEmail['organisation'], 'name' | 'reply_to' | 'accent_colour'>
+  organisation: Pick<PendingEmail['organisation'], 'name' | 'reply_to' | 'accent_colour' | 'is_test'>
   event: PendingEmail['event']
   order?: { reference: string | null }
 }
@@ -31,6 +31,8 @@ export type Facts = {
   /** What the organiser says of the event. */
   note: Note | undefined
   palette: Palette
+  /** What all of a test organisation says, or undefined. */
+  test: string | undefined
 }
 
 export function factsOf({ organisation, event, order }: Subject): Facts {
@@ -43,6 +45,7 @@ export function factsOf({ organisation, event, order }: Subject): Facts {
     reference: oneLine(order?.reference ?? ''),
     note: noteOf(event, event.locale),
     palette: paletteOf(organisation.accent_colour),
+    test: organisation.is_test ? words.test : undefined,
   }
 }
 
@@ -69,8 +72,8 @@ export const whereLines = ({ venue, onlineUrl }: Place, words: Words): string[] 
 /** There is no door at which a code is shown. */
 export const isOnlineOnly = ({ venue, onlineUrl }: Place): boolean => venue.length === 0 && onlineUrl !== undefined
 
-/** In groups of four, as it is read aloud. A check-in accepts it with or without the spaces. */
-export const spacedCode = (code: string): string => oneLine(code).replace(/(.{4})(?=.)/gu, '$1 ')
+/** In groups of four after TEST-, as it is read aloud. A check-in accepts it with or without the spaces. */
+export const spacedCode = (code: string): string => oneLine(code).replace(/(TEST-|.{4})(?=.)/gu, '$1 ')
 
 /** An amount in minor units, such as €49.00; a discount with a minus sign, which is read aloud, in place of the hyphen of Intl. */
 export function amountOf(amount: number, currency: string, { locale }: Words): string {

@@ -19,6 +19,7 @@ type Common = {
     accent_colour: string | null
     payment_instructions: string | null
     logo_url: string | null
+    is_test: boolean
   }
   event: Event
   /** Where the buyer sees the order; null where the courier has no PUBLIC_URL, and in e-mails to others. */

@@ -2,7 +2,7 @@
 // only its hash is stored.
 
 import pg from 'pg'
-import { createKey, hashOf, marker, prefixOf } from '../gateway/api-key.ts'
+import { createKey, hashOf, hasMarker, modeOf, prefixOf } from '../gateway/api-key.ts'
 import { withClient } from './client.ts'
 
 /** Why the database refused, as a sentence for the terminal. */
@@ -42,10 +42,11 @@ export async function withDatabase<T>(databaseUrl: string, work: (client: pg.Cli
 
 export async function createOrganisation(
   client: pg.ClientBase,
-  { name, slug, plan }: { name: string; slug: string; plan?: string },
+  { name, slug, plan, test = false }: { name: string; slug: string; plan?: string; test?: boolean },
 ): Promise<Organisation> {
   const { rows } = await client.query<Organisation>(
-    `insert into public.organisations (name, slug, plan) values ($1, $2, coalesce($3, 'standard'))
+    `insert into public.organisations (name, slug, plan${test ? ', is_test' : ''})
+     values ($1, $2, coalesce($3, 'standard')${test ? ', true' : ''})
      returning id, name, slug, plan, created_at`,
     [name, slug, plan],
   )
@@ -116,8 +117,22 @@ export async function deleteOrganisation(client: pg.ClientBase, slug: string): P
     'select private.delete_organisation($1) as deleted',
     [slug],
   )
-  return Object.fromEntries(Object.entries(rows[0]?.deleted ?? {}).toSorted(([, a], [, b]) => b - a))
+  return mostFirst(rows[0]?.deleted)
 }
+
+/** Of a test organisation, but for its settings, members, keys and webhook endpoints. @returns as `deleteOrganisation`. */
+export async function emptyTestOrganisation(client: pg.ClientBase, slug: string): Promise<Record<string, number>> {
+  await assertOrganisation(client, slug)
+  await client.query('set statement_timeout = 0')
+  const { rows } = await client.query<{ deleted: Record<string, number> }>(
+    'select public.empty_test_organisation((select id from public.organisations where slug = $1)) as deleted',
+    [slug],
+  )
+  return mostFirst(rows[0]?.deleted)
+}
+
+const mostFirst = (counts: Record<string, number> = {}) =>
+  Object.fromEntries(Object.entries(counts).toSorted(([, a], [, b]) => b - a))
 
 /** Whether a person confirms what a key asks for over MCP and cannot be undone. */
 export const confirmationsOfKeys = ['asked', 'none'] as const
@@ -142,8 +157,12 @@ export async function issueKey(
     kind?: 'key' | 'person'
   },
 ): Promise<string> {
-  const key = createKey()
-  // A schema of the version before knows no other kind, and no argument for it.
+  // A schema of the version before knows no test organisation, and no other kind or argument for it.
+  const { rows } = await client.query<{ is_test: boolean | null }>(
+    `select (to_jsonb(o) ->> 'is_test')::boolean as is_test from public.organisations o where o.slug = $1`,
+    [organisation],
+  )
+  const key = createKey(rows[0]?.is_test ? 'test' : 'live')
   await client.query(
     `select private.create_api_key($1, $2, $3::public.api_scope[], $4, decode($5, 'hex'), $6,
        confirmations => $7::public.api_key_confirmations${kind === 'person' ? ", kind => 'person'" : ''})`,
@@ -243,11 +262,11 @@ export async function revokeKey(client: pg.ClientBase, key: string): Promise<Key
 
 async function knownPrefix(client: pg.ClientBase, key: string): Promise<string> {
   const text = key.trim()
-  const prefix = text.startsWith(marker) ? prefixOf(text) : text
+  const prefix = hasMarker(text) ? prefixOf(text) : text
   const { rowCount } = await client.query('select from public.api_keys where prefix = $1', [prefix])
   if (rowCount !== 0) return prefix
   // What has another form may be a secret of something else.
-  const named = /^usher_(live|grant)_[0-9A-Za-z]{1,12}$/.test(prefix) ? `no API key ${prefix}` : 'no such API key'
+  const named = /^usher_(live|test|grant)_[0-9A-Za-z]{1,12}$/.test(prefix) ? `no API key ${prefix}` : 'no such API key'
   throw new AdminError(`There is ${named}. List them with: usher keys list --organisation SLUG`)
 }
 
@@ -257,7 +276,7 @@ async function knownPrefix(client: pg.ClientBase, key: string): Promise<string> 
  */
 export async function rotateKey(client: pg.ClientBase, old: string, overlapSeconds: number): Promise<string> {
   const prefix = await knownPrefix(client, old)
-  const key = createKey()
+  const key = createKey(modeOf(prefix))
   await client.query("select private.rotate_api_key($1, $2, decode($3, 'hex'), make_interval(secs => $4))", [
     prefix,
     prefixOf(key),

@@ -155,6 +155,7 @@ export const DoorListSchema = z.strictObject({
     ends_at: timestamp.nullable(),
     timezone: z.string(),
     accent_colour: z.string().nullable().describe('Colour of the organisation, such as #26306b, or null.'),
+    livemode: z.boolean().describe('false: of a test organisation, whose ticket codes begin TEST-.'),
   }),
   server_time: timestamp,
   salt: z.string().describe('Salt of code_hash; the same for each event and key.'),

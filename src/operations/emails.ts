@@ -1,4 +1,4 @@
-// E-mails to attendees, buyers and whoever waits: what became of each, and one again.
+// E-mails to attendees, buyers and whoever waits: what became of each, what one says, and one again.
 // SQL: supabase/schemas/90-outbox/email-operations.sql.
 
 import * as z from 'zod'
@@ -33,7 +33,7 @@ const essentials = ['id', 'kind', 'status', 'to', 'attendee_id', 'sent_at', 'err
 export const listEmails = {
   name: 'list_emails',
   title: 'List e-mails',
-  description: `Lists e-mails, newest first, without content. resend_email sends one again. ${nextPage}`,
+  description: `Lists e-mails, newest first, without content; get_email has it for test organisations. resend_email sends one again. ${nextPage}`,
   method: 'GET',
   path: '/emails',
   scope: 'attendees:read',
@@ -47,6 +47,36 @@ export const listEmails = {
     ...paging,
   }),
   output: listOf(EmailSchema),
+} satisfies Declared
+
+const AttachmentSchema = z.strictObject({
+  filename: z.string(),
+  content_type: z.string(),
+  content_id: z.string().nullable().describe('For a picture in the HTML: what follows cid: there.'),
+  content: z.string().describe('Base64.'),
+})
+
+const ofTests = 'null in a live organisation, and until it is composed.'
+
+export const getEmail = {
+  name: 'get_email',
+  title: 'Get an e-mail',
+  description:
+    'Returns an e-mail of list_emails. Of a test organisation, which keeps what it would send: with subject, text, HTML and attachments.',
+  method: 'GET',
+  path: '/emails/{email_id}',
+  scope: 'attendees:read',
+  unlisted: true,
+  lean: [...essentials, 'subject', 'text'],
+  input: z.strictObject({ email_id: id('e-mail') }),
+  output: one(
+    EmailSchema.extend({
+      subject: z.string().nullable().describe(ofTests),
+      text: z.string().nullable().describe(ofTests),
+      html: z.string().nullable().describe(ofTests),
+      attachments: z.array(AttachmentSchema).nullable().describe(ofTests),
+    }),
+  ),
 } satisfies Declared
 
 export const resendEmail = {

@@ -86,6 +86,7 @@ const declared: readonly Operation[] = [
     attendees.cancelAttendee,
     attendees.resendTicket,
     emails.listEmails,
+    emails.getEmail,
     emails.resendEmail,
     attendees.eraseAttendee,
     people.findPerson,

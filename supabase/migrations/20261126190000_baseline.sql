@@ -192,10 +192,16 @@ end
 $$;
 
 -- A code as private.random_code made it, of one that was read aloud and typed: letters that it leaves out are the digits that they look
--- like, full-width forms are plain, and nothing but letters and digits counts. As src/apps/door/browser/offline-rules.ts has it.
+-- like, full-width forms are plain, and nothing but letters and digits counts, besides the TEST- before the sixteen of a test ticket. As
+-- src/apps/door/browser/offline-rules.ts has it.
 create function private.code_form(code text) returns text
 language plpgsql immutable strict set search_path = ''
-as $$ begin return translate(upper(regexp_replace(normalize(code, nfkc), '[^0-9A-Za-z]', '', 'g')), 'OIL', '011'); end $$;
+as $$
+begin
+  code := translate(upper(regexp_replace(normalize(code, nfkc), '[^0-9A-Za-z]', '', 'g')), 'OIL', '011');
+  return case when code like 'TEST' || repeat('_', 16) then 'TEST-' || substr(code, 5) else code end;
+end
+$$;
 grant execute on function private.code_form to api_key, authenticated;
 
 -- 128 bits in hex: no character that a mail program might take for the end of a link.
@@ -1838,7 +1844,7 @@ grant execute on function private.with_warnings to api_key;
 -- schemas/10-organisations/table.sql
 
 -- Organisations own everything; nothing is visible across them. A plan sets the rate limit of their API keys; members are
--- the people who sign in.
+-- the people who sign in. In a test organisation everything works, and nothing reaches a person.
 
 -- What members may do is in docs/guides/members.md, and in the policies of each table.
 create type public.organisation_role as enum ('owner', 'manager', 'door', 'viewer');
@@ -1871,6 +1877,7 @@ create table public.organisations (
   tax_note text,
   confirm_refunds_above bigint,
   embed_origins text[] not null default '{}',
+  is_test boolean not null default false,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   id uuid not null default private.uuid_v7(),
@@ -1921,6 +1928,8 @@ comment on column public.organisations.confirm_refunds_above is
   'Total refunds of an order above which a person confirms a refund over MCP, in minor units. Empty: every refund.';
 comment on column public.organisations.embed_origins is
   'Origins whose pages may show registration pages in a frame, such as https://www.example.com, up to 20. Empty: none.';
+comment on column public.organisations.is_test is
+  'Whether it is for tests: e-mails are kept and not sent, keys begin usher_test_ and ticket codes TEST-. Fixed once it exists.';
 
 create table public.organisation_members (
   user_id uuid not null,
@@ -1983,7 +1992,7 @@ as $$
 begin
   return jsonb_build_object(
     'name', organisation.name, 'reply_to', organisation.reply_to_email, 'accent_colour', organisation.accent_colour,
-    'logo_url', organisation.logo_url
+    'logo_url', organisation.logo_url, 'is_test', organisation.is_test
   );
 end
 $$;
@@ -2081,7 +2090,7 @@ end
 $$;
 create trigger organisations_300_slug before update of slug on public.organisations
   for each row execute function private.tg_organisations__assert_slug_is_free();
-select private.keep_table('public.organisations',
+select private.keep_table('public.organisations', fixed => '{is_test}',
   in_use => array['The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id']);
 create trigger organisations_200_normalise before insert or update of accent_colour, payment_instructions, seller_details, tax_note
   on public.organisations
@@ -2337,7 +2346,7 @@ create table public.api_keys (
   constraint api_keys_grant_asks check (kind = 'key' or confirmations = 'asked'),
   constraint api_keys_name_is_one_line check (private.is_one_line(name, 200)),
   constraint api_keys_prefix_is_of_its_kind check (
-    prefix ~ case when kind in ('grant', 'page') then format('^usher_%s_[0-9a-z]{12}$', kind) else '^usher_live_[0-9A-Za-z]{8}$' end
+    prefix ~ case when kind in ('grant', 'page') then format('^usher_%s_[0-9a-z]{12}$', kind) else '^usher_(live|test)_[0-9A-Za-z]{8}$' end
   ),
   constraint api_keys_scopes_are_chosen check (cardinality(scopes) > 0 and array_position(scopes, null) is null)
 );
@@ -2432,6 +2441,12 @@ declare
 begin
   if tg_op = 'INSERT' then
     new.family_id := coalesce(new.family_id, new.id);
+    if new.kind in ('key', 'person')
+      and (new.prefix like 'usher\_test\_%') <> (select o.is_test from public.organisations o where o.id = new.organisation_id) then
+      perform private.refuse_value(
+        'prefix', 'The prefix of a key says whether its organisation is a test one.', 'usher_test_ if it is, otherwise usher_live_.'
+      );
+    end if;
   elsif old.revoked_at is not null and new.revoked_at is distinct from old.revoked_at then
     perform private.refuse(
       409, 'api_key_revoked', 'A revoked API key stays revoked.', 'revoked_at', hint => 'Create a new key.'
@@ -5098,7 +5113,7 @@ comment on column public.attendees.currency is 'ISO 4217 code, three capital let
 comment on column public.attendees.ticket_email_status is 'State of the ticket e-mail. Set it to queued to send it again, or to retry a failed one at once.';
 comment on column public.attendees.ticket_email_sent_at is 'When the ticket e-mail was last sent. Kept by Usher.';
 comment on column public.attendees.ticket_email_last_error is 'Why it failed or bounced. Kept by Usher.';
-comment on column public.attendees.ticket_code is 'Content of the QR code: 80 random bits, generated by Usher. Clear it to generate a new one; check-in then no longer accepts the old one.';
+comment on column public.attendees.ticket_code is 'Content of the QR code: 80 random bits, generated by Usher; TEST- before them in a test organisation. Clear it to generate a new one; check-in then no longer accepts the old one.';
 comment on column public.attendees.cancelled_at is 'When it was cancelled. Kept by Usher.';
 comment on column public.attendees.erased_at is 'When the personal data was erased, here and in every copy: see the function erase_attendee.';
 comment on column public.attendees.external_id is 'Your own identifier, unique within the organisation. When the API registers someone with it, a cancelled attendee gives it up.';
@@ -7221,6 +7236,7 @@ create table public.emails (
     kind not in ('ticket', 'order_confirmation', 'payment_received', 'payment_voided', 'ticket_cancelled', 'ticket_passed_on', 'waiting_list_offer')
   ) stored,
   previous jsonb,
+  content jsonb,
   sent_code text,
   sent_with uuid,
   claim uuid,
@@ -7267,6 +7283,7 @@ comment on column public.emails.organiser_message_id is 'The message that it bri
 comment on column public.emails.message_id is 'Message id at the mail service.';
 comment on column public.emails.is_mailing is 'Internal: a kind that an event may send by the thousand: changes, cancellation, reminders, expiries. Other e-mails of the organisation go first. Generated.';
 comment on column public.emails.previous is 'Internal: for event_changed: what the attendees knew before, as in the JSON of the event.';
+comment on column public.emails.content is 'Internal: in a test organisation, what was composed in place of being sent: subject, text, HTML and attachments.';
 comment on column public.emails.sent_code is 'Internal: for a ticket: the code when it was leased. If it changed in flight, another e-mail follows.';
 comment on column public.emails.sent_with is 'Internal: for tickets sent together: the row of the e-mail that carries them, itself included.';
 comment on column public.emails.claim is 'Internal: lease under which it is being sent.';
@@ -7295,6 +7312,7 @@ insert into private.personal_columns (table_name, column_name, erased_as, field)
 values
   ('emails', 'sent_to', 'null', null),
   ('emails', 'last_error', 'null', null),
+  ('emails', 'content', 'null', null),
   ('emails', 'message', 'null', null);
 
 -- The status that somebody sets: queued sends any e-mail once more, cancelled keeps one from being sent. What is overtaken meanwhile is
@@ -7397,7 +7415,7 @@ grant select (
 ) on public.emails to authenticated;
 grant select (
   id, organisation_id, kind, attendee_id, order_id, waiting_list_entry_id, status, attempts, next_attempt_at, sent_to, sent_at, last_error,
-  created_at, updated_at
+  content, sent_with, created_at, updated_at
 ) on public.emails to scope_attendees_read;
 
 -- schemas/90-outbox/opt-outs.sql
@@ -8472,7 +8490,7 @@ begin
       'arguments', l.arguments,
       'source', l.source,
       'expires_at', private.rfc3339(l.expires_at),
-      'organisation', json_build_object('name', o.name, 'accent_colour', o.accent_colour),
+      'organisation', json_build_object('name', o.name, 'accent_colour', o.accent_colour, 'is_test', o.is_test),
       'event', (
         select e.name from public.events e
         where e.id = (l.arguments ->> 'event_id')::uuid and e.organisation_id = l.organisation_id
@@ -8692,11 +8710,21 @@ $$;
 create trigger attendees_140_be_made_by_order before insert on public.attendees
   for each row execute function private.tg_attendees__be_made_by_order();
 
+-- A scanner knows the ticket of a test organisation by its code, also offline.
+create function private.new_ticket_code(organisation_id uuid) returns text
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  return (select case when o.is_test then 'TEST-' else '' end from public.organisations o where o.id = organisation_id)
+    || private.random_code(16);
+end
+$$;
+
 create function private.tg_attendees__get_ticket_code() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  new.ticket_code := private.random_code(16);
+  new.ticket_code := private.new_ticket_code(new.organisation_id);
   new.ticket_token := private.random_token();
   return new;
 end
@@ -8721,7 +8749,7 @@ begin
       hint => 'Undo the check-in first, or register the person again.', "row" => to_jsonb(new)
     );
   end if;
-  new.ticket_code := private.random_code(16);
+  new.ticket_code := private.new_ticket_code(new.organisation_id);
   new.ticket_token := private.random_token();
   new.ticket_email_status := case
     when old.ticket_email_status = 'not_requested' or old.erased_at is not null then old.ticket_email_status
@@ -12124,7 +12152,7 @@ end
 $$;
 
 -- As src/gateway/api-key.ts makes them: 32 random characters, and a checksum of 6, which is the CRC-32 of IEEE 802.3.
-create function private.new_api_key() returns text
+create function private.new_api_key(is_test boolean) returns text
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -12142,7 +12170,7 @@ begin
     v_key := v_key || substr(v_digits, (v_number % 62)::integer + 1, 1);
     v_number := div(v_number, 62);
   end loop;
-  v_key := 'usher_live_' || v_key;
+  v_key := case when is_test then 'usher_test_' else 'usher_live_' end || v_key;
   for i in 0..length(v_key) - 1 loop
     v_crc := v_crc # get_byte(v_key::bytea, i);
     for bit in 1..8 loop
@@ -12170,7 +12198,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_organisation_id uuid := private.organisation_meant(organisation_id, '{owner}');
-  v_key text := private.new_api_key();
+  v_key text := private.new_api_key((select o.is_test from public.organisations o where o.id = v_organisation_id));
   v_row public.api_keys;
 begin
   if coalesce(cardinality(scopes), 0) = 0 or array_position(scopes, null) is not null then
@@ -12199,7 +12227,7 @@ create function public.rotate_api_key(prefix text, overlap_hours integer default
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_key text := private.new_api_key();
+  v_key text := private.new_api_key(coalesce(prefix like 'usher\_test\_%', false));
   v_row public.api_keys;
 begin
   if not exists (
@@ -12307,29 +12335,90 @@ comment on function public.create_organisation is
 revoke all on function public.create_organisation from public, anon, service_role;
 grant execute on function public.create_organisation to authenticated;
 
+-- The twin has the look and the settings of the organisation, so that what is tried is what guests will see.
+create function public.create_test_organisation(organisation_id uuid default null) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_user_id uuid := case private.claims() ->> 'role' when 'authenticated' then auth.uid() end;
+  v_organisation public.organisations;
+begin
+  select o.* into v_organisation
+  from public.organisations o
+  where o.id = private.organisation_meant(organisation_id, '{owner}');
+  if v_organisation.is_test then
+    perform private.refuse_value('organisation_id', 'This is a test organisation.', 'Name the live one.');
+  end if;
+  v_organisation.id := private.uuid_v7();
+  v_organisation.slug := left(v_organisation.slug, 58) || '-test';
+  v_organisation.is_test := true;
+  v_organisation.created_at := now();
+  v_organisation.updated_at := now();
+  if exists (select from public.organisations o where o.slug = v_organisation.slug) then
+    perform private.refuse(
+      409, 'already_exists', 'There is an organisation with the slug of the twin.', 'slug', hint => 'Look in organisations for the one with is_test.'
+    );
+  end if;
+  insert into public.organisations values (v_organisation.*);
+  if v_user_id is not null then
+    insert into public.organisation_members (organisation_id, user_id, role) values (v_organisation.id, v_user_id, 'owner');
+  end if;
+  return json_build_object('id', v_organisation.id, 'name', v_organisation.name, 'slug', v_organisation.slug, 'plan', v_organisation.plan);
+end
+$$;
+comment on function public.create_test_organisation is
+  'Creates a test twin of an organisation, as its owner: SLUG-test, with the same look and settings: { id, name, slug, plan }. In it everything works, and no e-mail is sent.';
+revoke all on function public.create_test_organisation from public, anon, service_role;
+grant execute on function public.create_test_organisation to authenticated;
+
 -- schemas/10-organisations/deletion.sql
 
--- Deleting an organisation wholly, for the operator whose customer leaves. No role may execute it: it is the database's owner who does.
+-- Deleting an organisation wholly, for the operator whose customer leaves: no role may execute that, only the database's owner. And emptying
+-- a test organisation, for its owners.
 
--- Rows go in the opposite order of their foreign keys; what guards single rows lets those of this organisation pass
--- (private.is_deleted_wholly). The
--- rows by table are answered, for nothing of it is left in the audit trail.
-create function private.delete_organisation(slug text) returns jsonb
+-- Deletes what an organisation has done, and then what is in these tables: { table: rows }. Rows go in the opposite order of their foreign
+-- keys; what guards single rows lets those of this organisation pass (private.is_deleted_wholly). The audit trail is last: it logs what is
+-- deleted before. Of it, entries about the kinds in `kept` stay.
+create function private.delete_rows(organisation_id uuid, tables regclass[], kept text[] default '{}') returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_tables constant regclass[] := '{
-    public.webhook_deliveries, public.webhook_endpoints, public.emails, public.messages, public.email_opt_outs, public.check_ins, public.refunds,
+    public.webhook_deliveries, public.emails, public.messages, public.email_opt_outs, public.check_ins, public.refunds,
     public.payment_voids, public.payments, public.attendees, public.waiting_list_entries, public.orders, public.check_in_points, public.questions,
     public.promo_codes, public.ticket_types, public.events, public.notifications, private.idempotency_records,
-    private.event_plans, private.confirmations, private.export_links, public.api_keys,
-    public.organisation_members
+    private.event_plans, private.confirmations, private.export_links
   }';
+  v_table regclass;
+  v_count bigint;
+  v_deleted jsonb := '{}';
+begin
+  perform set_config('usher.deletes_organisation', organisation_id::text, true);
+  perform set_config('usher.switches_on', 'on', true);
+  foreach v_table in array v_tables || tables || 'public.audit_entries'::regclass loop
+    execute format(
+      'delete from %s where %I = $1 %s', v_table, case v_table when 'public.organisations'::regclass then 'id' else 'organisation_id' end,
+      case v_table when 'public.audit_entries'::regclass then 'and object_type::text <> all ($2)' end
+    ) using organisation_id, kept;
+    get diagnostics v_count = row_count;
+    if v_count > 0 then
+      v_deleted := v_deleted || jsonb_build_object((select c.relname from pg_catalog.pg_class c where c.oid = v_table), v_count);
+    end if;
+  end loop;
+  perform set_config('usher.deletes_organisation', '', true);
+  perform set_config('usher.switches_on', '', true);
+  return v_deleted;
+end
+$$;
+
+-- The rows by table are answered, for nothing of it is left in the audit trail.
+create function private.delete_organisation(slug text) returns jsonb
+language plpgsql volatile set search_path = ''
+as $$
+declare
   v_organisation public.organisations;
   v_name text;
   v_count bigint;
-  v_table regclass;
-  v_deleted jsonb := '{}';
 begin
   select o.* into v_organisation from public.organisations o where o.slug = delete_organisation.slug for update;
   if not found then
@@ -12363,25 +12452,35 @@ begin
     );
   end if;
 
-  perform set_config('usher.deletes_organisation', v_organisation.id::text, true);
-  perform set_config('usher.switches_on', 'on', true);
-  -- The audit trail is last: it logs what is deleted before.
-  foreach v_table in array v_tables || '{public.organisations, public.audit_entries}'::regclass[] loop
-    execute format(
-      'delete from %s where %I = $1', v_table, case v_table when 'public.organisations'::regclass then 'id' else 'organisation_id' end
-    ) using v_organisation.id;
-    get diagnostics v_count = row_count;
-    if v_count > 0 then
-      v_deleted := v_deleted || jsonb_build_object((select c.relname from pg_catalog.pg_class c where c.oid = v_table), v_count);
-    end if;
-  end loop;
-  perform set_config('usher.deletes_organisation', '', true);
-  perform set_config('usher.switches_on', '', true);
-  return v_deleted;
+  return private.delete_rows(v_organisation.id, '{public.webhook_endpoints, public.api_keys, public.organisation_members, public.organisations}');
 end
 $$;
 comment on function private.delete_organisation is
   'Deletes an organisation and all of its data, the audit trail included. Returns the number of rows deleted from each table. Refused while it has a valid key, an event that is neither over nor cancelled, or a queued e-mail.';
+
+create function public.empty_test_organisation(organisation_id uuid default null) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_organisation public.organisations;
+begin
+  -- Whoever registers, orders or scans meanwhile waits.
+  select o.* into v_organisation
+  from public.organisations o
+  where o.id = private.organisation_meant(organisation_id, '{owner}')
+  for update;
+  if not v_organisation.is_test then
+    perform private.refuse_value(
+      'organisation_id', 'A live organisation is not emptied.', 'Look in organisations for the one with is_test.'
+    );
+  end if;
+  return private.delete_rows(v_organisation.id, '{}', '{organisation,member,api_key,webhook_endpoint}');
+end
+$$;
+comment on function public.empty_test_organisation is
+  'Deletes the events of a test organisation with all that belongs to them, as an owner: { table: rows }. Its settings, members, API keys and webhook endpoints stay.';
+revoke all on function public.empty_test_organisation from public, anon, service_role;
+grant execute on function public.empty_test_organisation to authenticated;
 
 -- schemas/10-organisations/studio.sql
 
@@ -16004,6 +16103,10 @@ begin
   where e.recipient_id = any (v_person_ids) or whose ? concat_ws(' ', 'address', e.recipient_id, lower(e.sent_to));
   execute format('update public.emails e set %s, claim = null where e.id = any ($1)', private.erasing_assignments('emails')) using v_email_ids;
   get diagnostics v_rows = row_count;
+  -- What a test organisation kept for others may name them, too.
+  update public.emails e set content = null
+  where e.organisation_id = erasing.organisation_id and e.content is not null
+    and (select o.is_test from public.organisations o where o.id = erasing.organisation_id);
   update public.emails e
   set claimed_until = null, next_attempt_at = null, status = case e.status when 'queued' then 'cancelled' else e.status end
   where e.id = any (v_own_ids) and (e.status = 'queued' or e.claimed_until is not null);
@@ -19159,6 +19262,7 @@ declare
     where t.event_id = door_list.event_id and t.organisation_id is not distinct from private.current_organisation_id()
   );
   v_event public.events;
+  v_organisation public.organisations;
   v_has_more boolean;
   v_ids uuid[] := array(
     select f.id
@@ -19185,13 +19289,14 @@ declare
 begin
   select e.* into v_event from public.events e
   where e.id = door_list.event_id and e.organisation_id is not distinct from private.current_organisation_id();
+  select o.* into v_organisation from public.organisations o where o.id = v_event.organisation_id;
   v_has_more := cardinality(v_ids) > c_size;
   return json_build_object(
     'object', 'door_list',
     'event', json_build_object(
       'id', v_event.id, 'name', v_event.name, 'status', v_event.status, 'starts_at', private.rfc3339(v_event.starts_at),
       'ends_at', private.rfc3339(v_event.ends_at), 'timezone', v_event.timezone,
-      'accent_colour', (select o.accent_colour from public.organisations o where o.id = v_event.organisation_id)
+      'accent_colour', v_organisation.accent_colour, 'livemode', not v_organisation.is_test
     ),
     'server_time', private.rfc3339(clock_timestamp()),
     'salt', "position".salt,
@@ -19353,7 +19458,12 @@ begin
     )
     from (
       values
-        ('not_found', c_ticket, case c_ticket when 'code' then 'No ticket has this code.' else 'No attendee has this id.' end,
+        ('not_found', c_ticket,
+          case
+            when c_ticket <> 'code' then 'No attendee has this id.'
+            when private.code_form(check_in.code) like 'TEST-%' then 'No ticket here has this code, which is of a test organisation.'
+            else 'No ticket has this code.'
+          end,
           'Scan again, or look the person up by name: find_attendees.'),
         ('wrong_event', c_ticket, 'This ticket is for another event.', 'details.check_in.attendee.event_id is the event the ticket is for.'),
         ('already_checked_in', c_ticket, 'This ticket is already checked in.', 'details.check_in.earlier has the time and place of the entry.'),
@@ -21775,6 +21885,7 @@ begin
     'webhook_id', n.id,
     'type', n.type,
     'timestamp', private.rfc3339(n.created_at),
+    'livemode', (select not o.is_test from public.organisations o where o.id = n.organisation_id),
     'data', n.data
   )), '[]') into v_claimed
   from claimed c
@@ -21784,7 +21895,7 @@ begin
 end
 $$;
 comment on function api.claim_webhooks is
-  'Leases due webhooks for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, timestamp, data }].';
+  'Leases due webhooks for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, timestamp, livemode, data }].';
 grant execute on function api.claim_webhooks to courier;
 
 -- Returned unsent, or aborted, by a courier that is stopping: it was not an attempt, and is due at once.
@@ -22617,7 +22728,7 @@ $$;
 -- Ids of what is due, in turn: of the organisations first the one with the fewest in flight, then the one served longest ago, and of each its
 -- oldest; a mailing waits for the others, so that a ticket does not. No backlog is read: of each organisation at most "limit" rows, and as
 -- many of a mailing.
-create function private.due_emails("limit" integer, at timestamptz) returns uuid[]
+create function private.due_emails("limit" integer, at timestamptz, keeps_tests boolean) returns uuid[]
 language plpgsql stable set search_path = ''
 as $$
 begin
@@ -22649,6 +22760,7 @@ begin
         order by e.organisation_id, e.is_mailing, e.next_attempt_at
         limit due_emails."limit"
       ) d
+      where keeps_tests or not (select g.is_test from public.organisations g where g.id = o.organisation_id)
     )
     select d.id
     from due d
@@ -22729,8 +22841,9 @@ begin
 end
 $$;
 
--- One courier leases at a time: two would not count each other's leases.
-create function api.claim_emails("limit" integer, lease_seconds integer default 600) returns json
+-- One courier leases at a time: two would not count each other's leases. One that does not say that it keeps the e-mails of test
+-- organisations, such as an edge function of the version before, would send them, and gets none.
+create function api.claim_emails("limit" integer, lease_seconds integer default 600, keeps_tests boolean default false) returns json
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -22755,7 +22868,7 @@ begin
   perform pg_advisory_xact_lock(4, 1);
   v_now := clock_timestamp();
   -- With what goes with them. Those for which there is no room are left for the next lease, rather than split.
-  foreach v_id in array private.due_emails("limit", v_now) loop
+  foreach v_id in array private.due_emails("limit", v_now, keeps_tests) loop
     continue when v_id = any (v_ids);
     v_more := private.goes_with(v_id, v_ids);
     continue when cardinality(v_more) > v_room;
@@ -22867,11 +22980,12 @@ begin
       end::public.email_status,
       sent_at = case when r.error is null then now() end,
       message_id = r.message_id,
+      content = case when r.error is null then r.content else e.content end,
       last_error = r.error,
       next_attempt_at = case
         when r.error is not null and r.permanent is not true then now() + private.retry_delay(e.attempts, v_pauses)
       end
-    from json_to_recordset(results) r (email_id uuid, claim uuid, message_id text, error text, permanent boolean)
+    from json_to_recordset(results) r (email_id uuid, claim uuid, message_id text, content jsonb, error text, permanent boolean)
     where e.id = any (v_ids) and e.id = r.email_id and e.claim = r.claim and coalesce(e.status = 'queued', false)
     returning e.*
   )
@@ -22880,7 +22994,7 @@ begin
 end
 $$;
 comment on function api.settle_emails is
-  'Records the results of leased e-mails: [{ email_id, claim, message_id }], with error and permanent for a failed one. Ignored if another lease has replaced it.';
+  'Records the results of leased e-mails: [{ email_id, claim, message_id }], with content for one that is kept, or error and permanent for a failed one. Ignored if another lease has replaced it.';
 grant execute on function api.settle_emails to courier;
 
 create function api.settle_email(
@@ -22958,7 +23072,7 @@ grant execute on function api.record_email_event to courier;
 
 -- schemas/90-outbox/email-operations.sql
 
--- E-mail operations: list them by envelope and status, and send one again.
+-- E-mail operations: list them by envelope and status, read one, and send one again.
 
 -- Ids of the e-mails of a page, newest first: see 00-ground/pages.sql. Those of an order go to its contact and to its attendees. Kind and
 -- status alone are compared from the newest on until the page is full: e-mails are kept for a month.
@@ -23064,6 +23178,32 @@ $$;
 comment on function api.list_emails is
   'E-mails to attendees, buyers and people on the waiting list, newest first, with optional filters: { data, has_more, next_cursor }.';
 grant execute on function api.list_emails to scope_attendees_read;
+
+-- With what a test organisation would have sent: of tickets that went together the one e-mail. A buyer's is for keys that read orders.
+create function api.get_email(email_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_email json;
+begin
+  select (
+    jsonb_build_object('subject', null, 'text', null, 'html', null, 'attachments', null)
+    || private.email_json(e.id)::jsonb
+    || case when e.order_id is null or private.reads_orders() then coalesce(
+      e.content, (select l.content from public.emails l where l.id = e.sent_with), '{}'
+    ) else '{}' end
+  )::json into v_email
+  from public.emails e
+  where e.id = get_email.email_id;
+  if not found then
+    perform private.refuse_not_found('email_id');
+  end if;
+  return v_email;
+end
+$$;
+comment on function api.get_email is
+  'An e-mail by envelope and status; of a test organisation also subject, text, html and attachments. 404 not_found.';
+grant execute on function api.get_email to scope_attendees_read;
 
 -- Queues an e-mail once more, as an organiser does by its status; a ticket by its attendee, as resend_ticket does. What is queued already
 -- stays, and is due at once. Security definer: no role may write e-mails.
@@ -23412,6 +23552,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_kept_for constant interval := make_interval(days => greatest(retention_days, 1));
+  v_week_ago constant uuid := private.first_uuid_v7(now() - interval '7 days');
   v_old record;
   v_rows integer;
   v_purged integer := 0;
@@ -23455,6 +23596,23 @@ begin
     get diagnostics v_rows = row_count;
     v_purged := v_purged + v_rows;
   end loop;
+
+  -- Of test organisations, which keep the whole e-mail, after a week. Each by its own index: what is old among all is mostly of others.
+  delete from public.emails d
+  where d.id = any (array(
+    select f.id
+    from public.organisations g
+    cross join lateral (
+      select o.id from public.emails o
+      where o.organisation_id = g.id and o.id < v_week_ago and o.status <> 'queued'
+      order by o.organisation_id, o.id
+      limit purge."limit"
+    ) f
+    where g.is_test
+    limit purge."limit"
+  ));
+  get diagnostics v_rows = row_count;
+  v_purged := v_purged + v_rows;
 
   -- The audit trail is kept for longer, without the person.
   with purged as (

@@ -277,6 +277,7 @@ inBrowser('each answer can be read, a name is found, and a scan can be taken bac
     [unpaid.code, 'unpaid'],
     [cancelled.code, 'cancelled'],
     [elsewhere.code, 'wrong_event'],
+    [`TEST-${guest.code}`, 'test_ticket'],
     ['https://example.com/?q=1', 'not_found'],
     ['x'.repeat(300), 'not_found'],
   ] as const) {

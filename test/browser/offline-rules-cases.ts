@@ -26,6 +26,8 @@ export type Case = {
 /** What is typed, and the code that it is. */
 export const typed: [text: string, code: string][] = [
   [' 9x45-69yj 52xd\tg7qg', '9X4569YJ52XDG7QG'],
+  ['test 9x45-69yj 52xd 7goi', 'TEST-9X4569YJ52XD7G01'],
+  ['TEST-9X45', 'TEST9X45'],
   ['o1Il', '0111'],
   ['OIL0', '0110'],
   ['9X45\u20136\u20149\u2212Y\u2011J\u301c', '9X4569YJ'],

@@ -10,6 +10,7 @@ import {
   type Point,
   type Scan,
   type Ticket,
+  whyUnknown,
 } from '../../src/apps/door/browser/offline-rules.ts'
 import { type Case, type CaseScan, cases, timeOf, typed } from './offline-rules-cases.ts'
 
@@ -62,4 +63,17 @@ test('a code may be typed as it is heard and seen; other texts are none', () => 
   expect(typed.map(([text]) => [text, asTicketCode(text)])).toEqual(typed)
   expect(['A', 'x'.repeat(200)].every(canBeCode)).toBe(true)
   expect(['', '  ', 'x'.repeat(201), 'a\nb', '\u0000', '\ud800'].some(canBeCode)).toBe(false)
+})
+
+test('an unknown code of a test ticket, and of a live one at the door of a test event, says so', () => {
+  const at = (livemode?: boolean) => ({
+    event: { id: '', name: '', status: 'published', timezone: 'UTC', livemode },
+    points: [],
+  })
+  const [test, live, other] = ['test-9x45 69yj 52xd 7g01', '9X4569YJ52XD7G01', 'hello']
+  const said = (livemode?: boolean) => [test, live, other].map((code) => whyUnknown(at(livemode), code))
+  expect(said(true)).toEqual(['test_ticket', 'not_found', 'not_found'])
+  expect(said(false)).toEqual(['not_found', 'live_ticket', 'not_found'])
+  // A list that an older page kept.
+  expect(said()).toEqual(said(true))
 })

@@ -117,6 +117,21 @@ describe.concurrent('organisations create', () => {
   })
 })
 
+test('a test organisation gets test keys, also when one is rotated, and can be emptied', async () => {
+  const slug = `test-${randomUUID()}`
+  const { stdout } = await run('organisations', 'create', '--name', 'Acme', '--slug', slug, '--test')
+  expect(stdout).toMatch(new RegExp(`^Created test organisation ${slug} `))
+  const key = await createKey(slug)
+  expect(key).toMatch(/^usher_test_/)
+  expect((await run('keys', 'rotate', key)).stdout).toMatch(/^usher_test_/)
+  const empty = (of: string) => run('organisations', 'empty', '--organisation', of)
+  expect(await empty(slug)).toMatchObject({ code: 0, stdout: `Emptied organisation ${slug}. Rows by table: none.\n` })
+  expect(await empty(await organisation())).toMatchObject({
+    code: 1,
+    stderr: 'A live organisation is not emptied. Look in organisations for the one with is_test.\n',
+  })
+})
+
 describe.concurrent('what is refused ends with 1 and a sentence:', () => {
   test.each([
     ['organisations create --name Again --slug demo', /^An organisation already has this slug\. Choose another/],

@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { readConfig } from '../../src/cli/config.ts'
+import type { keptOf } from '../../src/courier/email.ts'
 import { openQueues } from '../../src/courier/queues.ts'
 import { createLog } from '../../src/process/log.ts'
 import { startMailServer } from './mail-server.ts'
@@ -60,4 +61,27 @@ test('tickets that go together are one message, and each is recorded with its re
   expect(message_id).toEqual(expect.any(String))
   expect(recorded).toEqual([pending.id, 'other'].map((email_id) => ({ email_id, claim, message_id })))
   expect([arrived(), emails.sizeOf?.(pending)]).toEqual([1, 2])
+})
+
+test('an e-mail of a test organisation is recorded with what it says, once, and reaches no mail server', async () => {
+  const { emails, close, recorded, arrived } = await openEmails()
+  const other = { name: 'Grace', company: null, guest: null, ticket_url: null, ticket_type: 'Regular' }
+  const others = [{ ...other, ticket_code: 'TEST-BBBBCCCCDDDDEEEE', email_id: 'other' }]
+  const pending = pendingTicket({ organisation: { is_test: true }, others })
+  await emails.deliver(pending)
+  await emails.deliver(pendingTicket())
+  await close()
+  expect(arrived()).toBe(1)
+  const [kept, withIt, sent] = recorded as { message_id: string; content?: ReturnType<typeof keptOf> }[]
+  expect(kept?.content).toMatchObject({
+    subject: expect.stringMatching(/^\[Test\] /),
+    text: expect.stringMatching(/^Test\n[\s\S]*TEST- BBBB CCCC DDDD EEEE/),
+    html: expect.stringContaining('>Test</p>'),
+  })
+  const [shown, file, , , calendar] = kept?.content?.attachments ?? []
+  expect(shown).toMatchObject({ content_type: 'image/png', content_id: expect.stringMatching(/^qr\./) })
+  expect(file).toMatchObject({ content_id: null, content: shown?.content })
+  expect(Buffer.from(calendar?.content ?? '', 'base64').toString()).toMatch(/^BEGIN:VCALENDAR/)
+  expect(withIt).toMatchObject({ message_id: kept?.message_id })
+  expect([withIt?.content, sent?.content]).toEqual([undefined, undefined])
 })

@@ -11,8 +11,10 @@ import { hasBrowser } from '../../scripts/support/browser.ts'
 import { serveApp } from '../../scripts/support/serve-app.ts'
 import { readConfig } from '../../src/cli/config.ts'
 import { joinRunning, type Running, runCourier, start } from '../../src/cli/start.ts'
+import { createOrganisation, issueKey, withDatabase } from '../../src/local/admin.ts'
 import { portsOf } from '../../src/local/run-record.ts'
-import { type EmbeddedStack, startEmbeddedStack } from '../../src/local/stack.ts'
+import { type EmbeddedStack, findRunningStack, startEmbeddedStack } from '../../src/local/stack.ts'
+import { scopes } from '../../src/operations/operation.ts'
 import { createLog } from '../../src/process/log.ts'
 import { sharedBrowser } from '../support/browser.ts'
 import { makeDataDirectory, recordOf } from '../support/data-directory.ts'
@@ -82,6 +84,7 @@ test('an order that completes and a person who arrives are notified, signed, as 
   expect(told?.verified(secret)).toEqual({
     type: 'order.completed',
     timestamp: expect.any(String),
+    livemode: true,
     data: expect.objectContaining({ id: order.id, status: 'completed' }),
   })
   expect(JSON.parse(told?.body ?? '').data.attendees[0].ticket_code).toBeNull()
@@ -150,6 +153,36 @@ test('a ticket is e-mailed, and its code, scanned from the attached picture, let
   const code = readPng(Buffer.from(picture?.content as ArrayBuffer))
   expect(code).toBe(attendee.ticket_code)
   expect((await send('POST', '/check-ins', { event_id: eventId, code })).status).toBe(200)
+})
+
+test('an e-mail of a test organisation is sent to nobody and can be read, and its webhooks say that they are tests', async () => {
+  const { databaseUrl } = (await findRunningStack(dataDir)) ?? expect.unreachable()
+  const testKey = await withDatabase(databaseUrl, async (client) => {
+    await createOrganisation(client, { name: 'Trial', slug: 'trial', test: true })
+    return issueKey(client, { organisation: 'trial', name: 'test', scopes })
+  })
+  const by = rest(testKey, usher.url)
+  const receiver = await receiverOnly()
+  await by('POST', '/webhook-endpoints', { url: `${receiver.url}/hooks`, types: ['order.completed'] })
+  const event = { name: 'Trial', timezone: 'UTC', starts_at: '2027-05-01T17:00:00Z' }
+  const { id } = (await by('POST', '/events', event)).body.data
+  const ticket = (await by('POST', `/events/${id}/ticket-types`, { name: 'Regular' })).body.data
+  await by('POST', `/events/${id}/publish`)
+  const registration = { ...guest('Annie Easley'), ticket_type_id: ticket.id }
+  const [attendee] = (await by('POST', `/events/${id}/registrations`, registration)).body.data.attendees
+  await expect
+    .poll(async () => (await by('GET', `/attendees/${attendee.id}`)).body.data.ticket_email.status)
+    .toBe('sent')
+  const [listed] = (await by('GET', `/emails?attendee_id=${attendee.id}`)).body.data
+  const { data } = (await by('GET', `/emails/${listed.id}`)).body
+  expect(data).toMatchObject({
+    status: 'sent',
+    subject: expect.stringMatching(/^\[Test\] /),
+    text: expect.stringMatching(/Annie/),
+  })
+  expect(readPng(Buffer.from(data.attachments[0].content, 'base64'))).toBe(attendee.ticket_code)
+  expect(await (await fetch(`${usher.url}/mail`)).text()).not.toContain('Annie Easley')
+  expect(JSON.parse((await arrived(receiver, 1))[0]?.body ?? '')).toMatchObject({ livemode: false })
 })
 
 // Without a browser on this machine there is nobody to look.

@@ -22,6 +22,7 @@ export function pendingTicket(changes: Changes = {}): PendingTicket {
       accent_colour: null,
       payment_instructions: null,
       logo_url: null,
+      is_test: false,
       ...changes.organisation,
     },
     event: {

@@ -45,7 +45,7 @@ describe('what is sent', () => {
     expect(webhook).toMatchObject({
       method: 'POST',
       path: '/hooks?of=usher',
-      body: JSON.stringify({ type: pending.type, timestamp: pending.timestamp, data: pending.data }),
+      body: JSON.stringify({ type: pending.type, timestamp: pending.timestamp, livemode: true, data: pending.data }),
       headers: {
         'content-type': 'application/json',
         'user-agent': `Usher/${packageJson.version}`,

@@ -28,8 +28,8 @@ export type Tenant = {
   member: Claims
 }
 
-export async function createTenant(): Promise<Tenant> {
-  const organisation = await createOrganisation()
+export async function createTenant({ isTest = false } = {}): Promise<Tenant> {
+  const organisation = await createOrganisation({ isTest })
   const event = await organisation.event()
   await studio.query(
     `insert into public.webhook_endpoints (organisation_id, url, types) select $1, 'https://hooks.example.com', '{order.created}'`,

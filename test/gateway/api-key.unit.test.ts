@@ -7,8 +7,11 @@ const markerLength = 'usher_live_'.length
 
 const replaceAt = (text: string, at: number, character: string) => text.slice(0, at) + character + text.slice(at + 1)
 
-test('a key is usher_live_, 32 random base62 characters and 6 of checksum', () => {
+test('a key is usher_live_ or usher_test_, 32 random base62 characters and 6 of checksum', () => {
   expect(createKey()).toMatch(/^usher_live_[0-9A-Za-z]{38}$/)
+  const test = createKey('test')
+  expect(test).toMatch(/^usher_test_[0-9A-Za-z]{38}$/)
+  expect([test, test.replace('test', 'live')].map(isWellFormedKey)).toEqual([true, false])
 })
 
 test('keys differ in every random position, and none comes twice', () => {

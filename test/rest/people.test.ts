@@ -390,6 +390,11 @@ async function everywhere(organisation: TestOrganisation) {
        and (attendee_id = any ($3) or order_id = any ($4) or waiting_list_entry_id is not null)`,
     [organisation.id, jane.email, [ownId, passedId], [own.id, paid.id, bought.id]],
   )
+  // As a test organisation keeps them, also those to others.
+  await studio.query(
+    "update public.emails set content = jsonb_build_object('text', $2::text) where organisation_id = $1",
+    [organisation.id, `For ${jane.name} and others`],
+  )
   await studio.query("update public.attendees set ticket_email_status = 'sent' where id = any ($1)", [
     [ownId, passedId],
   ])
@@ -414,7 +419,7 @@ async function everywhere(organisation: TestOrganisation) {
 
 test('after the erasure of a person no column of the database holds a part of their name, their address or anything else of them', async () => {
   const tracesOf = await tracesFromNow()
-  const organisation = await createOrganisation()
+  const organisation = await createOrganisation({ isTest: true })
   const { send, orders, passedId } = await everywhere(organisation)
   const before = await tracesOf(mark)
   const { rows: personal } = await studio.query<{ column: string }>(

@@ -205,6 +205,9 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     const { attendeeId, orderId } = await event.guest()
     return { order_id: orderId, attendee_id: attendeeId, kind: 'ticket', status: 'queued', limit: 5 }
   },
+  get_email: async (event) => ({
+    email_id: await idOf('select id from public.emails where attendee_id = $1', [(await event.guest()).attendeeId]),
+  }),
   resend_email: async (event) => ({
     email_id: await idOf('select id from public.emails where attendee_id = $1', [(await event.guest()).attendeeId]),
   }),

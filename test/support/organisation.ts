@@ -41,12 +41,12 @@ const ofKnownRight = {
   query: (sql: string, values: unknown[]) => studio.query(`${sql}`, values),
 } as typeof studio
 
-export async function createOrganisation({ plan = 'enterprise' } = {}): Promise<TestOrganisation> {
+export async function createOrganisation({ plan = 'enterprise', isTest = false } = {}): Promise<TestOrganisation> {
   const slug = `test-${randomUUID()}`
-  const id = await idOf('insert into public.organisations (name, slug, plan) values ($1, $1, $2) returning id', [
-    slug,
-    plan,
-  ])
+  const id = await idOf(
+    'insert into public.organisations (name, slug, plan, is_test) values ($1, $1, $2, $3) returning id',
+    [slug, plan, isTest],
+  )
   const keys =
     (more: { name: string; kind?: 'person'; confirmations?: 'none' }) =>
     (...chosen: Scope[]) =>

@@ -16,6 +16,7 @@ export function pendingWebhook(url: string, given: Partial<PendingWebhook> = {})
     webhook_id: randomUUID(),
     type: 'attendee.checked_in',
     timestamp: '2026-11-20T18:30:00.000Z',
+    livemode: true,
     data: { object: 'attendee', name: 'Zoë Ångström 🎟', checked_in: true },
     ...given,
   }

@@ -23,7 +23,7 @@ type Link = {
   arguments: Record<string, unknown>
   source: Source
   expires_at: string
-  organisation: { name: string; accent_colour: string | null }
+  organisation: { name: string; accent_colour: string | null; is_test: boolean }
   event: string | null
   principal: Principal
 }
@@ -69,8 +69,9 @@ export function exportPageRouter({ operations, dataApi, tokens, gateway, countFa
 
 /** A form with one button, without a script. It is in English, as the API is. */
 function exportPage({ declared: { title }, organisation, event, expires_at }: Found): SentPage {
+  const words = wordsOf('en')
   const main = html`<main class="ticket">
-      ${head({ organisation: organisation.name, event: title })}
+      ${head({ organisation: organisation.name, event: title, test: organisation.is_test ? words.test : undefined })}
       <dl>
         ${event !== null && html`<div><dt>Event</dt><dd dir="auto">${event}</dd></div>`}
         <div><dt>File</dt><dd>CSV, for a spreadsheet</dd></div>
@@ -79,7 +80,7 @@ function exportPage({ declared: { title }, organisation, event, expires_at }: Fo
       <form class="actions" method="post"><button class="main">Download</button></form>
       <p class="contact">The file contains personal data. Share it only with people who need it.</p>
     </main>`
-  return stillPage(title, main, wordsOf('en'), paletteOf(organisation.accent_colour))
+  return stillPage(title, main, words, paletteOf(organisation.accent_colour))
 }
 
 /** For a link that leads to no file, the same for each, and for one whose file cannot be sent now. */

@@ -38,7 +38,7 @@ export const loginPage = ({ error, formToken }: Form, lead?: string | Html, mayR
         <label for="key">API key</label>
         <input id="key" name="key" type="password" required autofocus maxlength="200" autocomplete="off" autocapitalize="off"
           spellcheck="false" aria-describedby="hint">
-        <p class="help" id="hint">Your personal key for your organisation; it starts with usher_live_. No client ever
+        <p class="help" id="hint">Your personal key for your organisation; it starts with usher_live_ or usher_test_. No client ever
           sees it.</p>
         <button class="main" name="action" value="sign_in">Sign in</button>
         ${mayRefuse && html`<button name="action" value="deny" formnovalidate>Refuse</button>`}

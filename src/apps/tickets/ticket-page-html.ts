@@ -113,13 +113,21 @@ export function noPage(kind: 'unknown' | 'busy', words: Words, look: Look = { sc
 export const onlySaying = (title: string, sentence: string): Html =>
   html`<main class="ticket none"><header><h1>${title}</h1></header><p class="status">${sentence}</p></main>`
 
-type Named = { organisation: string; event: string }
+type Named = { organisation: string; event: string; test: string | undefined }
 
-export const head = ({ organisation, event }: Named, logo: string | null = null, title = event): Html => html`<header>
+export const head = (
+  { organisation, event, test }: Named,
+  logo: string | null = null,
+  title = event,
+): Html => html`<header>
         ${logo !== null && html`<img class="logo" src="${logo}" alt="">`}
         <p class="from" dir="auto">${organisation}</p>
         <h1 dir="auto">${title}</h1>
-      </header>`
+      </header>${
+        test !== undefined &&
+        html`
+      <p class="status notice">${test}</p>`
+      }`
 
 /** @param qr a data URL. */
 export const codeFigure = (qr: string, code: string, words: Words): Html => html`<figure>

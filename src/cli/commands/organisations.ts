@@ -1,7 +1,13 @@
 // Commands about organisations, which own events and API keys.
 
 import { type Command, InvalidArgumentError } from 'commander'
-import { createOrganisation, deleteOrganisation, listOrganisations, updateOrganisation } from '../../local/admin.ts'
+import {
+  createOrganisation,
+  deleteOrganisation,
+  emptyTestOrganisation,
+  listOrganisations,
+  updateOrganisation,
+} from '../../local/admin.ts'
 import { CommandError } from '../command-error.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -21,7 +27,7 @@ type Changes = {
 export function addOrganisationCommands(usher: Command, { print, printJson, onDatabase }: Terminal): void {
   const organisations = usher
     .command('organisations')
-    .description('Create, list, change and delete organisations, which own events and API keys')
+    .description('Create, list, change, empty and delete organisations, which own events and API keys')
 
   organisations
     .command('create')
@@ -29,12 +35,16 @@ export function addOrganisationCommands(usher: Command, { print, printJson, onDa
     .requiredOption('--name <name>', 'name for people')
     .requiredOption('--slug <slug>', 'short name: lower-case letters, digits and hyphens')
     .option('--plan <plan>', 'starter, standard or enterprise: requests per minute of each key (default: standard)')
+    .option('--test', 'make it a test organisation: e-mails are kept and never sent, keys begin usher_test_')
     .option('--json', 'print the organisation as JSON')
     .addHelpText('after', '\nExample:\n  $ usher organisations create --name "Acme Events" --slug acme')
-    .action(async (options: { name: string; slug: string; plan?: string; json?: true }) => {
+    .action(async (options: { name: string; slug: string; plan?: string; test?: true; json?: true }) => {
       const organisation = await onDatabase((client) => createOrganisation(client, options))
       if (options.json) printJson(organisation)
-      else print(`Created organisation ${organisation.slug} (${organisation.id}) on plan ${organisation.plan}.`)
+      else {
+        const kind = options.test ? 'test organisation' : 'organisation'
+        print(`Created ${kind} ${organisation.slug} (${organisation.id}) on plan ${organisation.plan}.`)
+      }
     })
 
   organisations
@@ -112,10 +122,27 @@ it keeps first. Backups still contain it.`,
       }
       const deleted = await onDatabase((client) => deleteOrganisation(client, organisation))
       if (json) return printJson(deleted)
-      const counts = Object.entries(deleted).map(([table, rows]) => `${table} ${rows}`)
-      print(`Deleted organisation ${organisation}. Rows by table: ${counts.join(', ')}.`)
+      print(`Deleted organisation ${organisation}. Rows by table: ${listed(deleted)}.`)
+    })
+
+  organisations
+    .command('empty')
+    .description(
+      'Delete the events and guests of a test organisation; its settings, members, keys and webhook endpoints stay',
+    )
+    .requiredOption('--organisation <slug>', 'test organisation to empty')
+    .option('--json', 'print the number of rows of each table as JSON')
+    .action(async ({ organisation, json }: { organisation: string; json?: true }) => {
+      const deleted = await onDatabase((client) => emptyTestOrganisation(client, organisation))
+      if (json) printJson(deleted)
+      else print(`Emptied organisation ${organisation}. Rows by table: ${listed(deleted) || 'none'}.`)
     })
 }
+
+const listed = (counts: Record<string, number>): string =>
+  Object.entries(counts)
+    .map(([table, rows]) => `${table} ${rows}`)
+    .join(', ')
 
 /** @returns the text: an empty one clears. */
 function parseAmount(text: string): string {

@@ -32,7 +32,7 @@ export async function composeEmail(pending: PendingEmail, from: string): Promise
     ...(facts.replyTo !== undefined && {
       replyTo: { name: clip(facts.organisation, maxNameLength), address: facts.replyTo },
     }),
-    subject: clip(content.subject, maxSubjectLength),
+    subject: clip(`${facts.test === undefined ? '' : `[${facts.test}] `}${content.subject}`, maxSubjectLength),
     html: emailHtml(content, facts, pending.organisation.logo_url, cidOf),
     text: emailText(content, facts),
     ...(content.optOut && { optOutUrl: content.optOut.url }),

@@ -1,11 +1,13 @@
 // The queue of e-mails, of every kind: claims pending e-mails, composes them, hands them to the mail transport, and settles each with the
-// transport's result. SQL decides when a failure is retried (see `api.settle_emails`).
+// transport's result. Those of test organisations are kept, and must never reach a transport. SQL decides when a failure is retried (see
+// `api.settle_emails`).
 
 import pLimit from 'p-limit'
 import type { Logger } from 'pino'
 import type { CourierRpc } from '../../gateway/courier-rpc.ts'
 import { isToAttendee, isToBuyer, type PendingEmail } from '../../guests/pending.ts'
 import type { Observe, Queue } from '../courier.ts'
+import { keptOf } from '../email.ts'
 import { MailError, type MailTransport } from '../mail/index.ts'
 import { batchResults, settle } from '../settle.ts'
 import { composeEmail, recipientOf } from './compose.ts'
@@ -21,7 +23,7 @@ const longestWaitMs = 60_000
 // A courier that crashes sends again what it has sent within this time.
 const gatherMs = 50
 
-type Sent = { message_id: string } | { error: string; permanent: boolean }
+type Sent = { message_id: string; content?: ReturnType<typeof keptOf> } | { error: string; permanent: boolean }
 /** `reason` is for the log. */
 type Outcome = { sent: Sent; reason?: string }
 
@@ -44,7 +46,9 @@ export function emailQueue(
 
   async function send(pending: PendingEmail): Promise<Outcome> {
     try {
-      return { sent: await mail.send(await composeEmail(pending, from)) }
+      const email = await composeEmail(pending, from)
+      if (pending.organisation.is_test) return { sent: { message_id: email.messageId, content: keptOf(email) } }
+      return { sent: await mail.send(email) }
     } catch (error) {
       if (error instanceof MailError) {
         const { message, permanent, reason } = error
@@ -62,7 +66,8 @@ export function emailQueue(
     },
     maxPerRun: 40,
     sizeOf,
-    claim: async (limit) => (await rpc('claim_emails', { limit, lease_seconds: leaseSeconds })) as PendingEmail[],
+    claim: async (limit) =>
+      (await rpc('claim_emails', { limit, lease_seconds: leaseSeconds, keeps_tests: true })) as PendingEmail[],
     async deliver(pending) {
       const claimedAt = performance.now()
       const attempt = await inTurn(async () => {
@@ -79,7 +84,9 @@ export function emailQueue(
       const { id, claim } = pending
       const others = pending.kind === 'ticket' ? pending.others : []
       await Promise.all(
-        [id, ...others.map((each) => each.email_id)].map((email_id) => record({ email_id, claim, ...sent })),
+        [id, ...others.map((each) => each.email_id)].map((email_id) =>
+          record({ email_id, claim, ...sent, ...(email_id !== id && { content: undefined }) }),
+        ),
       )
       const line = {
         delivery_id: pending.id,
@@ -88,7 +95,7 @@ export function emailQueue(
           recipientOf(pending).id,
         attempt: pending.attempt,
         ...(others.length > 0 && { tickets: sizeOf(pending) }),
-        transport: mail.name,
+        transport: pending.organisation.is_test ? 'kept' : mail.name,
         duration_ms: milliseconds,
       }
       if ('error' in sent) log.warn({ ...line, reason, permanent: sent.permanent }, 'e-mail failed')

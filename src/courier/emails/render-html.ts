@@ -107,7 +107,7 @@ export function emailHtml(
   ${logo !== null && picture(logo)}<p dir="auto" style="${styles.from}color:${softOnAccent};">${facts.organisation}</p>
   <h1 dir="auto" style="${styles.title}color:${onAccent};">${facts.event}</h1>
 </td></tr>
-<tr><td class="${tone === 'plain' ? 'text' : tone}" style="padding:${tone === 'plain' ? '22px 28px 0' : '13px 28px'};${tones[tone]}">
+${facts.test !== undefined && band(facts.test)}<tr><td class="${tone === 'plain' ? 'text' : tone}" style="padding:${tone === 'plain' ? '22px 28px 0' : '13px 28px'};${tones[tone]}">
   <p style="${styles.headline}">${headline}</p>
 </td></tr>
 ${blocks.map((block, index) => row(block, index === 0, facts, cidOf))}
@@ -208,6 +208,11 @@ const button = ({ url, label }: Extract<Block, { type: 'button' }>, { light: { a
   <table role="presentation" cellpadding="0" cellspacing="0" border="0"><tr>
     <td class="line" bgcolor="${accent}" style="${styles.button}background-color:${accent};"><a href="${url}" style="${styles.link}font-weight:600;text-decoration:none;color:${onAccent};">${label}</a></td>
   </tr></table>
+</td></tr>
+`
+
+const band = (said: string): Html => html`<tr><td class="notice" style="padding:13px 28px;${tones.notice}">
+  <p style="${styles.headline}">${said}</p>
 </td></tr>
 `
 

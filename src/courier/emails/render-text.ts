@@ -9,8 +9,10 @@ import type { Content } from './content.ts'
 type Row = { label: string; lines: string[] }
 
 export function emailText({ headline, blocks, closing, contact, optOut }: Content, facts: Facts): string {
-  const { words, event, organisation } = facts
-  const paragraphs = [`${headline}\n${event}\n${fill(words.by, { organisation })}`]
+  const { words, event, organisation, test } = facts
+  const paragraphs = [
+    `${test === undefined ? '' : `${test}\n`}${headline}\n${event}\n${fill(words.by, { organisation })}`,
+  ]
   let rows: Row[] = []
   const finishRows = () => {
     if (rows.length > 0) paragraphs.push(tableOf(rows))

@@ -18,6 +18,7 @@ export const de: Words = {
   before: 'bisher',
   now: 'neu',
   event: 'Veranstaltung',
+  test: 'Test',
   discount: 'Rabatt',
   total: 'Gesamt',
   paid: 'Bezahlt',

@@ -19,6 +19,8 @@ export const en = {
   before: 'before',
   now: 'now',
   event: 'Event',
+  /** Of a test organisation. */
+  test: 'Test',
   discount: 'Discount',
   total: 'Total',
   paid: 'Paid',

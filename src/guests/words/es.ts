@@ -18,6 +18,7 @@ export const es: Words = {
   before: 'antes',
   now: 'ahora',
   event: 'Evento',
+  test: 'Prueba',
   discount: 'Descuento',
   total: 'Total',
   paid: 'Pagado',

@@ -18,6 +18,7 @@ const written: Words = {
   before: 'avant',
   now: 'désormais',
   event: 'Événement',
+  test: 'Test',
   discount: 'Remise',
   total: 'Total',
   paid: 'Payé',

@@ -18,6 +18,7 @@ export const nl: Words = {
   before: 'oud',
   now: 'nieuw',
   event: 'Evenement',
+  test: 'Test',
   discount: 'Korting',
   total: 'Totaal',
   paid: 'Betaald',

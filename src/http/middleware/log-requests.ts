@@ -7,12 +7,12 @@ import querystring from 'node:querystring'
 import type { Request, RequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
 import { pinoHttp } from 'pino-http'
-import { marker } from '../../gateway/api-key.ts'
+import { hasMarker } from '../../gateway/api-key.ts'
 import type { Caller } from '../../gateway/caller.ts'
 import { serializers } from '../../process/log.ts'
 
 // A key sent as an id by mistake must not reach the log.
-const isAcceptableId = (text: string) => /^[A-Za-z0-9._~-]{1,128}$/.test(text) && !text.includes(marker)
+const isAcceptableId = (text: string) => /^[A-Za-z0-9._~-]{1,128}$/.test(text) && !hasMarker(text)
 
 /** Takes the request id from X-Request-Id if it is acceptable, else generates one; answers it in X-Request-Id. */
 export function logRequests(log: Logger): RequestHandler {

@@ -50,6 +50,7 @@ export function describeWebhooks(): NonNullable<ZodOpenApiObject['webhooks']> {
                 schema: z.strictObject({
                   type: z.literal(type),
                   timestamp: timestamp.describe('When it happened.'),
+                  livemode: z.boolean().describe('false: of a test organisation.'),
                   data: dataOf(type),
                 }),
               },

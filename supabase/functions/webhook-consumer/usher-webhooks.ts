@@ -11,6 +11,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["Order"];
         } | {
@@ -21,6 +23,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["Order"];
         } | {
@@ -31,6 +35,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["Order"];
         } | {
@@ -41,6 +47,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["Order"];
         } | {
@@ -51,6 +59,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["Order"];
         } | {
@@ -61,6 +71,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["NotificationData"];
         } | {
@@ -71,6 +83,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["NotificationData"];
         } | {
@@ -81,6 +95,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["NotificationData"];
         } | {
@@ -91,6 +107,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["Attendee"];
         } | {
@@ -101,6 +119,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["Attendee"];
         } | {
@@ -111,6 +131,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["Attendee"];
         } | {
@@ -121,6 +143,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["Event"];
         } | {
@@ -131,6 +155,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["Event"];
         } | {
@@ -141,6 +167,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["Event"];
         } | {
@@ -151,6 +179,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["Payment"];
         } | {
@@ -161,6 +191,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["Payment"];
         } | {
@@ -171,6 +203,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["Refund"];
         } | {
@@ -181,6 +215,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["NotificationDataEmail"];
         } | {
@@ -191,6 +227,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["TicketType"];
         } | {
@@ -201,6 +239,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["WaitingListEntry"];
         } | {
@@ -211,6 +251,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["WaitingListEntry"];
         } | {
@@ -221,6 +263,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["WaitingListEntry"];
         } | {
@@ -231,6 +275,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["WaitingListEntry"];
         } | {
@@ -241,6 +287,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["WaitingListEntry"];
         } | {
@@ -251,6 +299,8 @@ export interface components {
              * @description When it happened.
              */
             timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
             /** @description The object at that time. */
             data: components["schemas"]["WebhookEndpoint"];
         };

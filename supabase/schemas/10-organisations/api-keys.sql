@@ -42,7 +42,7 @@ create table public.api_keys (
   constraint api_keys_grant_asks check (kind = 'key' or confirmations = 'asked'),
   constraint api_keys_name_is_one_line check (private.is_one_line(name, 200)),
   constraint api_keys_prefix_is_of_its_kind check (
-    prefix ~ case when kind in ('grant', 'page') then format('^usher_%s_[0-9a-z]{12}$', kind) else '^usher_live_[0-9A-Za-z]{8}$' end
+    prefix ~ case when kind in ('grant', 'page') then format('^usher_%s_[0-9a-z]{12}$', kind) else '^usher_(live|test)_[0-9A-Za-z]{8}$' end
   ),
   constraint api_keys_scopes_are_chosen check (cardinality(scopes) > 0 and array_position(scopes, null) is null)
 );
@@ -137,6 +137,12 @@ declare
 begin
   if tg_op = 'INSERT' then
     new.family_id := coalesce(new.family_id, new.id);
+    if new.kind in ('key', 'person')
+      and (new.prefix like 'usher\_test\_%') <> (select o.is_test from public.organisations o where o.id = new.organisation_id) then
+      perform private.refuse_value(
+        'prefix', 'The prefix of a key says whether its organisation is a test one.', 'usher_test_ if it is, otherwise usher_live_.'
+      );
+    end if;
   elsif old.revoked_at is not null and new.revoked_at is distinct from old.revoked_at then
     perform private.refuse(
       409, 'api_key_revoked', 'A revoked API key stays revoked.', 'revoked_at', hint => 'Create a new key.'

@@ -1,24 +1,49 @@
--- Deleting an organisation wholly, for the operator whose customer leaves. No role may execute it: it is the database's owner who does.
+-- Deleting an organisation wholly, for the operator whose customer leaves: no role may execute that, only the database's owner. And emptying
+-- a test organisation, for its owners.
 
--- Rows go in the opposite order of their foreign keys; what guards single rows lets those of this organisation pass
--- (private.is_deleted_wholly). The
--- rows by table are answered, for nothing of it is left in the audit trail.
-create function private.delete_organisation(slug text) returns jsonb
+-- Deletes what an organisation has done, and then what is in these tables: { table: rows }. Rows go in the opposite order of their foreign
+-- keys; what guards single rows lets those of this organisation pass (private.is_deleted_wholly). The audit trail is last: it logs what is
+-- deleted before. Of it, entries about the kinds in `kept` stay.
+create function private.delete_rows(organisation_id uuid, tables regclass[], kept text[] default '{}') returns jsonb
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_tables constant regclass[] := '{
-    public.webhook_deliveries, public.webhook_endpoints, public.emails, public.messages, public.email_opt_outs, public.check_ins, public.refunds,
+    public.webhook_deliveries, public.emails, public.messages, public.email_opt_outs, public.check_ins, public.refunds,
     public.payment_voids, public.payments, public.attendees, public.waiting_list_entries, public.orders, public.check_in_points, public.questions,
     public.promo_codes, public.ticket_types, public.events, public.notifications, private.idempotency_records,
-    private.event_plans, private.confirmations, private.export_links, public.api_keys,
-    public.organisation_members
+    private.event_plans, private.confirmations, private.export_links
   }';
+  v_table regclass;
+  v_count bigint;
+  v_deleted jsonb := '{}';
+begin
+  perform set_config('usher.deletes_organisation', organisation_id::text, true);
+  perform set_config('usher.switches_on', 'on', true);
+  foreach v_table in array v_tables || tables || 'public.audit_entries'::regclass loop
+    execute format(
+      'delete from %s where %I = $1 %s', v_table, case v_table when 'public.organisations'::regclass then 'id' else 'organisation_id' end,
+      case v_table when 'public.audit_entries'::regclass then 'and object_type::text <> all ($2)' end
+    ) using organisation_id, kept;
+    get diagnostics v_count = row_count;
+    if v_count > 0 then
+      v_deleted := v_deleted || jsonb_build_object((select c.relname from pg_catalog.pg_class c where c.oid = v_table), v_count);
+    end if;
+  end loop;
+  perform set_config('usher.deletes_organisation', '', true);
+  perform set_config('usher.switches_on', '', true);
+  return v_deleted;
+end
+$$;
+
+-- The rows by table are answered, for nothing of it is left in the audit trail.
+create function private.delete_organisation(slug text) returns jsonb
+language plpgsql volatile set search_path = ''
+as $$
+declare
   v_organisation public.organisations;
   v_name text;
   v_count bigint;
-  v_table regclass;
-  v_deleted jsonb := '{}';
 begin
   select o.* into v_organisation from public.organisations o where o.slug = delete_organisation.slug for update;
   if not found then
@@ -52,22 +77,32 @@ begin
     );
   end if;
 
-  perform set_config('usher.deletes_organisation', v_organisation.id::text, true);
-  perform set_config('usher.switches_on', 'on', true);
-  -- The audit trail is last: it logs what is deleted before.
-  foreach v_table in array v_tables || '{public.organisations, public.audit_entries}'::regclass[] loop
-    execute format(
-      'delete from %s where %I = $1', v_table, case v_table when 'public.organisations'::regclass then 'id' else 'organisation_id' end
-    ) using v_organisation.id;
-    get diagnostics v_count = row_count;
-    if v_count > 0 then
-      v_deleted := v_deleted || jsonb_build_object((select c.relname from pg_catalog.pg_class c where c.oid = v_table), v_count);
-    end if;
-  end loop;
-  perform set_config('usher.deletes_organisation', '', true);
-  perform set_config('usher.switches_on', '', true);
-  return v_deleted;
+  return private.delete_rows(v_organisation.id, '{public.webhook_endpoints, public.api_keys, public.organisation_members, public.organisations}');
 end
 $$;
 comment on function private.delete_organisation is
   'Deletes an organisation and all of its data, the audit trail included. Returns the number of rows deleted from each table. Refused while it has a valid key, an event that is neither over nor cancelled, or a queued e-mail.';
+
+create function public.empty_test_organisation(organisation_id uuid default null) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_organisation public.organisations;
+begin
+  -- Whoever registers, orders or scans meanwhile waits.
+  select o.* into v_organisation
+  from public.organisations o
+  where o.id = private.organisation_meant(organisation_id, '{owner}')
+  for update;
+  if not v_organisation.is_test then
+    perform private.refuse_value(
+      'organisation_id', 'A live organisation is not emptied.', 'Look in organisations for the one with is_test.'
+    );
+  end if;
+  return private.delete_rows(v_organisation.id, '{}', '{organisation,member,api_key,webhook_endpoint}');
+end
+$$;
+comment on function public.empty_test_organisation is
+  'Deletes the events of a test organisation with all that belongs to them, as an owner: { table: rows }. Its settings, members, API keys and webhook endpoints stay.';
+revoke all on function public.empty_test_organisation from public, anon, service_role;
+grant execute on function public.empty_test_organisation to authenticated;

@@ -1,5 +1,5 @@
 -- Organisations own everything; nothing is visible across them. A plan sets the rate limit of their API keys; members are
--- the people who sign in.
+-- the people who sign in. In a test organisation everything works, and nothing reaches a person.
 
 -- What members may do is in docs/guides/members.md, and in the policies of each table.
 create type public.organisation_role as enum ('owner', 'manager', 'door', 'viewer');
@@ -32,6 +32,7 @@ create table public.organisations (
   tax_note text,
   confirm_refunds_above bigint,
   embed_origins text[] not null default '{}',
+  is_test boolean not null default false,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   id uuid not null default private.uuid_v7(),
@@ -82,6 +83,8 @@ comment on column public.organisations.confirm_refunds_above is
   'Total refunds of an order above which a person confirms a refund over MCP, in minor units. Empty: every refund.';
 comment on column public.organisations.embed_origins is
   'Origins whose pages may show registration pages in a frame, such as https://www.example.com, up to 20. Empty: none.';
+comment on column public.organisations.is_test is
+  'Whether it is for tests: e-mails are kept and not sent, keys begin usher_test_ and ticket codes TEST-. Fixed once it exists.';
 
 create table public.organisation_members (
   user_id uuid not null,
@@ -144,7 +147,7 @@ as $$
 begin
   return jsonb_build_object(
     'name', organisation.name, 'reply_to', organisation.reply_to_email, 'accent_colour', organisation.accent_colour,
-    'logo_url', organisation.logo_url
+    'logo_url', organisation.logo_url, 'is_test', organisation.is_test
   );
 end
 $$;
@@ -242,7 +245,7 @@ end
 $$;
 create trigger organisations_300_slug before update of slug on public.organisations
   for each row execute function private.tg_organisations__assert_slug_is_free();
-select private.keep_table('public.organisations',
+select private.keep_table('public.organisations', fixed => '{is_test}',
   in_use => array['The organisation is in use: it has events.', 'Revoke its API keys and remove its members instead.', 'events.organisation_id']);
 create trigger organisations_200_normalise before insert or update of accent_colour, payment_instructions, seller_details, tax_note
   on public.organisations

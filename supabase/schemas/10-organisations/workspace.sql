@@ -26,7 +26,7 @@ end
 $$;
 
 -- As src/gateway/api-key.ts makes them: 32 random characters, and a checksum of 6, which is the CRC-32 of IEEE 802.3.
-create function private.new_api_key() returns text
+create function private.new_api_key(is_test boolean) returns text
 language plpgsql volatile set search_path = ''
 as $$
 declare
@@ -44,7 +44,7 @@ begin
     v_key := v_key || substr(v_digits, (v_number % 62)::integer + 1, 1);
     v_number := div(v_number, 62);
   end loop;
-  v_key := 'usher_live_' || v_key;
+  v_key := case when is_test then 'usher_test_' else 'usher_live_' end || v_key;
   for i in 0..length(v_key) - 1 loop
     v_crc := v_crc # get_byte(v_key::bytea, i);
     for bit in 1..8 loop
@@ -72,7 +72,7 @@ language plpgsql volatile security definer set search_path = ''
 as $$
 declare
   v_organisation_id uuid := private.organisation_meant(organisation_id, '{owner}');
-  v_key text := private.new_api_key();
+  v_key text := private.new_api_key((select o.is_test from public.organisations o where o.id = v_organisation_id));
   v_row public.api_keys;
 begin
   if coalesce(cardinality(scopes), 0) = 0 or array_position(scopes, null) is not null then
@@ -101,7 +101,7 @@ create function public.rotate_api_key(prefix text, overlap_hours integer default
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
-  v_key text := private.new_api_key();
+  v_key text := private.new_api_key(coalesce(prefix like 'usher\_test\_%', false));
   v_row public.api_keys;
 begin
   if not exists (
@@ -208,3 +208,39 @@ comment on function public.create_organisation is
   'Creates an organisation with the caller as owner: { id, name, slug, plan }.';
 revoke all on function public.create_organisation from public, anon, service_role;
 grant execute on function public.create_organisation to authenticated;
+
+-- The twin has the look and the settings of the organisation, so that what is tried is what guests will see.
+create function public.create_test_organisation(organisation_id uuid default null) returns json
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_user_id uuid := case private.claims() ->> 'role' when 'authenticated' then auth.uid() end;
+  v_organisation public.organisations;
+begin
+  select o.* into v_organisation
+  from public.organisations o
+  where o.id = private.organisation_meant(organisation_id, '{owner}');
+  if v_organisation.is_test then
+    perform private.refuse_value('organisation_id', 'This is a test organisation.', 'Name the live one.');
+  end if;
+  v_organisation.id := private.uuid_v7();
+  v_organisation.slug := left(v_organisation.slug, 58) || '-test';
+  v_organisation.is_test := true;
+  v_organisation.created_at := now();
+  v_organisation.updated_at := now();
+  if exists (select from public.organisations o where o.slug = v_organisation.slug) then
+    perform private.refuse(
+      409, 'already_exists', 'There is an organisation with the slug of the twin.', 'slug', hint => 'Look in organisations for the one with is_test.'
+    );
+  end if;
+  insert into public.organisations values (v_organisation.*);
+  if v_user_id is not null then
+    insert into public.organisation_members (organisation_id, user_id, role) values (v_organisation.id, v_user_id, 'owner');
+  end if;
+  return json_build_object('id', v_organisation.id, 'name', v_organisation.name, 'slug', v_organisation.slug, 'plan', v_organisation.plan);
+end
+$$;
+comment on function public.create_test_organisation is
+  'Creates a test twin of an organisation, as its owner: SLUG-test, with the same look and settings: { id, name, slug, plan }. In it everything works, and no e-mail is sent.';
+revoke all on function public.create_test_organisation from public, anon, service_role;
+grant execute on function public.create_test_organisation to authenticated;

@@ -176,11 +176,21 @@ $$;
 create trigger attendees_140_be_made_by_order before insert on public.attendees
   for each row execute function private.tg_attendees__be_made_by_order();
 
+-- A scanner knows the ticket of a test organisation by its code, also offline.
+create function private.new_ticket_code(organisation_id uuid) returns text
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  return (select case when o.is_test then 'TEST-' else '' end from public.organisations o where o.id = organisation_id)
+    || private.random_code(16);
+end
+$$;
+
 create function private.tg_attendees__get_ticket_code() returns trigger
 language plpgsql volatile security definer set search_path = ''
 as $$
 begin
-  new.ticket_code := private.random_code(16);
+  new.ticket_code := private.new_ticket_code(new.organisation_id);
   new.ticket_token := private.random_token();
   return new;
 end
@@ -205,7 +215,7 @@ begin
       hint => 'Undo the check-in first, or register the person again.', "row" => to_jsonb(new)
     );
   end if;
-  new.ticket_code := private.random_code(16);
+  new.ticket_code := private.new_ticket_code(new.organisation_id);
   new.ticket_token := private.random_token();
   new.ticket_email_status := case
     when old.ticket_email_status = 'not_requested' or old.erased_at is not null then old.ticket_email_status

@@ -99,6 +99,7 @@ declare
     where t.event_id = door_list.event_id and t.organisation_id is not distinct from private.current_organisation_id()
   );
   v_event public.events;
+  v_organisation public.organisations;
   v_has_more boolean;
   v_ids uuid[] := array(
     select f.id
@@ -125,13 +126,14 @@ declare
 begin
   select e.* into v_event from public.events e
   where e.id = door_list.event_id and e.organisation_id is not distinct from private.current_organisation_id();
+  select o.* into v_organisation from public.organisations o where o.id = v_event.organisation_id;
   v_has_more := cardinality(v_ids) > c_size;
   return json_build_object(
     'object', 'door_list',
     'event', json_build_object(
       'id', v_event.id, 'name', v_event.name, 'status', v_event.status, 'starts_at', private.rfc3339(v_event.starts_at),
       'ends_at', private.rfc3339(v_event.ends_at), 'timezone', v_event.timezone,
-      'accent_colour', (select o.accent_colour from public.organisations o where o.id = v_event.organisation_id)
+      'accent_colour', v_organisation.accent_colour, 'livemode', not v_organisation.is_test
     ),
     'server_time', private.rfc3339(clock_timestamp()),
     'salt', "position".salt,

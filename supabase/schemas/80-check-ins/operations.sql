@@ -83,7 +83,12 @@ begin
     )
     from (
       values
-        ('not_found', c_ticket, case c_ticket when 'code' then 'No ticket has this code.' else 'No attendee has this id.' end,
+        ('not_found', c_ticket,
+          case
+            when c_ticket <> 'code' then 'No attendee has this id.'
+            when private.code_form(check_in.code) like 'TEST-%' then 'No ticket here has this code, which is of a test organisation.'
+            else 'No ticket has this code.'
+          end,
           'Scan again, or look the person up by name: find_attendees.'),
         ('wrong_event', c_ticket, 'This ticket is for another event.', 'details.check_in.attendee.event_id is the event the ticket is for.'),
         ('already_checked_in', c_ticket, 'This ticket is already checked in.', 'details.check_in.earlier has the time and place of the entry.'),

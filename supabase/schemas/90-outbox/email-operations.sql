@@ -1,4 +1,4 @@
--- E-mail operations: list them by envelope and status, and send one again.
+-- E-mail operations: list them by envelope and status, read one, and send one again.
 
 -- Ids of the e-mails of a page, newest first: see 00-ground/pages.sql. Those of an order go to its contact and to its attendees. Kind and
 -- status alone are compared from the newest on until the page is full: e-mails are kept for a month.
@@ -104,6 +104,32 @@ $$;
 comment on function api.list_emails is
   'E-mails to attendees, buyers and people on the waiting list, newest first, with optional filters: { data, has_more, next_cursor }.';
 grant execute on function api.list_emails to scope_attendees_read;
+
+-- With what a test organisation would have sent: of tickets that went together the one e-mail. A buyer's is for keys that read orders.
+create function api.get_email(email_id uuid) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_email json;
+begin
+  select (
+    jsonb_build_object('subject', null, 'text', null, 'html', null, 'attachments', null)
+    || private.email_json(e.id)::jsonb
+    || case when e.order_id is null or private.reads_orders() then coalesce(
+      e.content, (select l.content from public.emails l where l.id = e.sent_with), '{}'
+    ) else '{}' end
+  )::json into v_email
+  from public.emails e
+  where e.id = get_email.email_id;
+  if not found then
+    perform private.refuse_not_found('email_id');
+  end if;
+  return v_email;
+end
+$$;
+comment on function api.get_email is
+  'An e-mail by envelope and status; of a test organisation also subject, text, html and attachments. 404 not_found.';
+grant execute on function api.get_email to scope_attendees_read;
 
 -- Queues an e-mail once more, as an organiser does by its status; a ticket by its attendee, as resend_ticket does. What is queued already
 -- stays, and is due at once. Security definer: no role may write e-mails.

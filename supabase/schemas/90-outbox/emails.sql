@@ -58,6 +58,7 @@ create table public.emails (
     kind not in ('ticket', 'order_confirmation', 'payment_received', 'payment_voided', 'ticket_cancelled', 'ticket_passed_on', 'waiting_list_offer')
   ) stored,
   previous jsonb,
+  content jsonb,
   sent_code text,
   sent_with uuid,
   claim uuid,
@@ -104,6 +105,7 @@ comment on column public.emails.organiser_message_id is 'The message that it bri
 comment on column public.emails.message_id is 'Message id at the mail service.';
 comment on column public.emails.is_mailing is 'Internal: a kind that an event may send by the thousand: changes, cancellation, reminders, expiries. Other e-mails of the organisation go first. Generated.';
 comment on column public.emails.previous is 'Internal: for event_changed: what the attendees knew before, as in the JSON of the event.';
+comment on column public.emails.content is 'Internal: in a test organisation, what was composed in place of being sent: subject, text, HTML and attachments.';
 comment on column public.emails.sent_code is 'Internal: for a ticket: the code when it was leased. If it changed in flight, another e-mail follows.';
 comment on column public.emails.sent_with is 'Internal: for tickets sent together: the row of the e-mail that carries them, itself included.';
 comment on column public.emails.claim is 'Internal: lease under which it is being sent.';
@@ -132,6 +134,7 @@ insert into private.personal_columns (table_name, column_name, erased_as, field)
 values
   ('emails', 'sent_to', 'null', null),
   ('emails', 'last_error', 'null', null),
+  ('emails', 'content', 'null', null),
   ('emails', 'message', 'null', null);
 
 -- The status that somebody sets: queued sends any e-mail once more, cancelled keeps one from being sent. What is overtaken meanwhile is
@@ -234,5 +237,5 @@ grant select (
 ) on public.emails to authenticated;
 grant select (
   id, organisation_id, kind, attendee_id, order_id, waiting_list_entry_id, status, attempts, next_attempt_at, sent_to, sent_at, last_error,
-  created_at, updated_at
+  content, sent_with, created_at, updated_at
 ) on public.emails to scope_attendees_read;

@@ -196,6 +196,10 @@ begin
   where e.recipient_id = any (v_person_ids) or whose ? concat_ws(' ', 'address', e.recipient_id, lower(e.sent_to));
   execute format('update public.emails e set %s, claim = null where e.id = any ($1)', private.erasing_assignments('emails')) using v_email_ids;
   get diagnostics v_rows = row_count;
+  -- What a test organisation kept for others may name them, too.
+  update public.emails e set content = null
+  where e.organisation_id = erasing.organisation_id and e.content is not null
+    and (select o.is_test from public.organisations o where o.id = erasing.organisation_id);
   update public.emails e
   set claimed_until = null, next_attempt_at = null, status = case e.status when 'queued' then 'cancelled' else e.status end
   where e.id = any (v_own_ids) and (e.status = 'queued' or e.claimed_until is not null);

@@ -144,7 +144,7 @@ begin
       'arguments', l.arguments,
       'source', l.source,
       'expires_at', private.rfc3339(l.expires_at),
-      'organisation', json_build_object('name', o.name, 'accent_colour', o.accent_colour),
+      'organisation', json_build_object('name', o.name, 'accent_colour', o.accent_colour, 'is_test', o.is_test),
       'event', (
         select e.name from public.events e
         where e.id = (l.arguments ->> 'event_id')::uuid and e.organisation_id = l.organisation_id

@@ -4,6 +4,8 @@ import { expect, test } from 'vitest'
 import { brokenRules } from '../../properties/invariants.ts'
 import { row, studio } from '../../support/database.ts'
 import { createOrganisation } from '../../support/organisation.ts'
+import type { Claims } from '../actor.ts'
+import { send, sign } from '../data-api-client.ts'
 import { createTenant, type Tenant } from '../tenant-fixture.ts'
 
 /** All but views. */
@@ -111,6 +113,32 @@ test('of an organisation that is deleted no row is left anywhere, and others kee
     [gone.owner.sub, gone.member.sub],
   ])
   expect(n).toBe(2)
+})
+
+test('a test organisation is emptied by its owners: members, keys and endpoints stay, and it goes on', async () => {
+  const [emptied, live] = await Promise.all([createTenant({ isTest: true }), createTenant()])
+  await Promise.all([fill(emptied), fill(live)])
+  const before = await rowsOf(emptied.id)
+  const ofLive = await rowsOf(live.id)
+  const empty = async (organisation_id: string, who: Claims) =>
+    send(
+      {
+        ...{ method: 'POST', path: '/rpc/empty_test_organisation', body: { organisation_id } },
+        headers: { 'Content-Profile': 'public' },
+      },
+      await sign({ ...who, role: 'authenticated' }),
+    )
+  expect(await empty(emptied.id, emptied.member)).toMatchObject({ status: 404 })
+  expect(await empty(live.id, live.owner)).toMatchObject({ status: 422, param: 'organisation_id' })
+  expect(await empty(emptied.id, emptied.owner)).toMatchObject({ status: 200, body: { attendees: before.attendees } })
+  const after = await rowsOf(emptied.id)
+  const stays = ['organisations', 'organisation_members', 'webhook_endpoints']
+  for (const table of stays) expect([table, after[table]]).toEqual([table, before[table]])
+  expect(Object.keys(after).filter((table) => after[table] && !stays.includes(table))).toEqual([
+    'api_keys',
+    'audit_entries',
+  ])
+  expect(await rowsOf(live.id)).toEqual(ofLive)
 })
 
 test('it is refused while somebody is at work with it, a guest may be on the way, or an e-mail waits', async () => {

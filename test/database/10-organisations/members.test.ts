@@ -346,6 +346,32 @@ describe('the workspace settings', () => {
     })
   })
 
+  test('an owner makes one test twin of their organisation, with its look, and owns it', async () => {
+    const { id, slug } = await createOrganisation()
+    const owner = await signUp()
+    await joinAs(id, owner, 'owner')
+    await studio.query("update public.organisations set accent_colour = '#8a1c3b' where id = $1", [id])
+    const twin = async (organisation_id: string, by = owner) =>
+      send(
+        {
+          ...{ method: 'POST', path: '/rpc/create_test_organisation', body: { organisation_id } },
+          headers: { 'Content-Profile': 'public' },
+        },
+        await sign({ ...by, role: 'authenticated' }),
+      )
+    expect(await twin(id, await signUp())).toMatchObject({ status: 404 })
+    const made = (await twin(id)).body as { id: string; slug: string }
+    expect(made.slug).toBe(`${slug}-test`)
+    const { rows } = await studio.query(
+      `select o.is_test, o.accent_colour, m.role, m.user_id
+       from public.organisations o join public.organisation_members m on m.organisation_id = o.id where o.id = $1`,
+      [made.id],
+    )
+    expect(rows).toEqual([{ is_test: true, accent_colour: '#8a1c3b', role: 'owner', user_id: owner.sub }])
+    expect(await twin(id)).toMatchObject({ status: 409, param: 'slug' })
+    expect(await twin(made.id)).toMatchObject({ status: 422, param: 'organisation_id' })
+  })
+
   test('the last owner stays one, whoever of two leaves first', async () => {
     const { id } = await createOrganisation()
     const owners = [await signUp(), await signUp()]

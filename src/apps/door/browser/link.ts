@@ -17,7 +17,7 @@ export function parseLink(text: string): DoorLink | null {
     string,
   ]
   const link = { event_id, key, ...(point_id !== '' && { point_id }) }
-  return /^[0-9a-f-]{36}$/i.test(link.event_id) && /^usher_live_\w{38}$/.test(link.key) ? link : null
+  return /^[0-9a-f-]{36}$/i.test(link.event_id) && /^usher_(live|test)_\w{38}$/.test(link.key) ? link : null
 }
 
 /** Takes the link out of the address bar, so that neither history nor a shared screen shows the key. */

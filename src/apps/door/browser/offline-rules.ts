@@ -16,7 +16,8 @@ export type Point = {
 }
 
 export type Door = {
-  event: { id: string; name: string; status: string; timezone: string; starts_at?: string | null }
+  /** `livemode` is absent in lists that an older page kept. */
+  event: { id: string; name: string; status: string; timezone: string; starts_at?: string | null; livemode?: boolean }
   points: Point[]
 }
 
@@ -142,7 +143,7 @@ const dayAt = (door: Door, scan: Scan): string | null =>
 const dateOf = (at: string, timeZone: string): string =>
   new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(new Date(at))
 
-/** As the database reads a code, private.code_form: of letters and digits, O is 0, and I and L are 1. */
+/** As the database reads a code, private.code_form: of letters and digits, O is 0, and I and L are 1; TEST- stands before a test ticket's. */
 export const asTicketCode = (text: string): string =>
   text
     .normalize('NFKC')
@@ -150,6 +151,15 @@ export const asTicketCode = (text: string): string =>
     .toUpperCase()
     .replaceAll('O', '0')
     .replace(/[IL]/g, '1')
+    .replace(/^TEST(?=.{16}$)/, 'TEST-')
+
+/** Why no ticket has the code, as far as the code tells: test tickets are for test organisations, and no others are. */
+export function whyUnknown({ event }: Door, code: string): 'not_found' | 'test_ticket' | 'live_ticket' {
+  const [whole, test] = /^(TEST-)?.{16}$/.exec(asTicketCode(code)) ?? []
+  const isTest = test !== undefined
+  if (whole === undefined || isTest !== (event.livemode ?? true)) return 'not_found'
+  return isTest ? 'test_ticket' : 'live_ticket'
+}
 
 /** Whether the text can be a ticket's code at all; other texts the API would refuse, with all that comes with them. */
 export const canBeCode = (text: string): boolean =>

@@ -4,11 +4,12 @@
 import { type CheckIn, upload } from './api.ts'
 import type { DoorLink } from './link.ts'
 import { acceptedOf, isOf } from './list.ts'
-import { canBeCode, latestOf, type Ticket, type Verdict } from './offline-rules.ts'
+import { canBeCode, latestOf, type Ticket, type Verdict, whyUnknown } from './offline-rules.ts'
 import type { Session } from './session.ts'
 import type { WaitingScan } from './store.ts'
 import { isOfSame, note, settle, sync, undoAll } from './sync.ts'
 import type { Shown } from './tones.ts'
+import type { Verdicts } from './words/en.ts'
 
 /** A live scan waits so long for the server's verdict before the list decides. */
 const liveMilliseconds = 2_000
@@ -93,7 +94,7 @@ async function decideByList(session: Session, scan: WaitingScan, ticket: Ticket 
     session.last = { scan, attendeeId: ticket.attendee_id, name: ticket.name }
   }
   session.count()
-  show(session, isKept ? byList : { reason: 'not_kept', since: null }, ticket)
+  show(session, isKept ? explained(session, scan, byList) : { reason: 'not_kept', since: null }, ticket)
 }
 
 function showAnswer(session: Session, scan: WaitingScan, checkIn: CheckIn): void {
@@ -103,16 +104,19 @@ function showAnswer(session: Session, scan: WaitingScan, checkIn: CheckIn): void
   }
   session.count()
   const since = reason === 'already_checked_in' ? (earlier?.scanned_at ?? attendee?.checked_in_at ?? null) : null
-  show(session, { reason, since }, session.list.of(attendee?.id ?? null), checkIn)
+  show(session, explained(session, scan, { reason, since }), session.list.of(attendee?.id ?? null), checkIn)
 }
 
+/** An unknown code may say why. */
+const explained = ({ door }: Session, { code }: WaitingScan, { reason, since }: Verdict): Said => ({
+  reason: reason === 'not_found' && door !== null && code !== null ? whyUnknown(door, code) : reason,
+  since,
+})
+
+type Said = { reason: keyof Verdicts | null; since: string | null }
+
 /** @param checkIn of the server; without it the list has decided. */
-function show(
-  session: Session,
-  { reason, since }: Verdict | { reason: 'not_kept'; since: null },
-  ticket: Ticket | undefined,
-  checkIn?: CheckIn,
-): void {
+function show(session: Session, { reason, since }: Said, ticket: Ticket | undefined, checkIn?: CheckIn): void {
   const { attendee = null, earlier = null } = checkIn ?? {}
   const { check_in_point_id, direction } = session.here
   const entry = session

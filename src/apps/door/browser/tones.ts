@@ -42,6 +42,6 @@ export const toneOf = (reason: keyof Verdicts): Tone =>
 export const signOf = (reason: keyof Verdicts): string => {
   if (reason === 'welcome') return '✓'
   if (reason === 'goodbye') return '→'
-  if (reason === 'not_found') return '?'
+  if (reason === 'not_found' || reason === 'test_ticket' || reason === 'live_ticket') return '?'
   return toneOf(reason) === 'caution' ? '!' : '✕'
 }

@@ -144,6 +144,7 @@ const health = (session: Session, { open }: Actions) => {
   const list = list_at === null ? nothing : html` · ${fill(words.listOf, { moment: moment(list_at) })}`
   const minutes = Math.round(Math.abs(clock) / 60_000)
   return html`
+    ${door?.event.livemode === false ? html`<p class="notice">${words.isTest}</p>` : nothing}
     ${event === undefined ? nothing : html`<p class="notice" role="alert">${event}</p>`}
     <div class="health" role="status">
       ${session.isOnline ? html`<p>● ${words.online}${list}</p>` : html`<p class="notice">○ ${words.offline}${list}</p>`}

@@ -43,6 +43,7 @@ export const de: Words = {
     completed: 'Der Veranstalter hat diese Veranstaltung beendet. Ihre Tickets gelten weiter.',
     draft: 'Diese Veranstaltung ist nicht veröffentlicht. Ihre Tickets gelten trotzdem.',
   },
+  isTest: 'Test: Die Gäste dieser Veranstaltung sind keine echten Personen.',
   startsOnly: 'Beginnt erst am {moment}',
   pointLost: 'Den gewählten Check-in-Punkt gibt es nicht mehr. Wählen Sie einen anderen.',
   choosePoint:
@@ -186,6 +187,8 @@ export const de: Words = {
       'Unbekannt',
       'Kein Ticket dieser Veranstaltung hat diesen Code. Vielleicht wurde es ersetzt: Suchen Sie den Namen.',
     ],
+    test_ticket: ['Testticket', 'Es gilt nur bei Testveranstaltungen.'],
+    live_ticket: ['Kein Testticket', 'Dies ist der Einlass einer Testveranstaltung.'],
     turned_away: ['Abgewiesen', ''],
     not_kept: ['Nicht gespeichert', 'Dieses Gerät ist voll und offline: Der Scan zählt nicht.'],
   },

@@ -3,7 +3,10 @@
 import type { Reason } from '../offline-rules.ts'
 
 export type Counted = readonly [one: string, more: string]
-export type Verdicts = Record<Reason | 'welcome' | 'goodbye' | 'not_kept', readonly [headline: string, advice: string]>
+export type Verdicts = Record<
+  Reason | 'welcome' | 'goodbye' | 'not_kept' | 'test_ticket' | 'live_ticket',
+  readonly [headline: string, advice: string]
+>
 
 export const en = {
   door: 'Door',
@@ -44,6 +47,7 @@ export const en = {
     completed: 'The organiser has completed this event. Its tickets are still valid.',
     draft: 'This event is not published. Its tickets are valid all the same.',
   },
+  isTest: 'Test: guests of this event are no real people.',
   startsOnly: 'Starts only on {moment}',
   pointLost: 'The check-in point that was chosen is no longer there. Choose another one.',
   choosePoint: 'Choose a check-in point. Gates that must not both let a ticket in choose the same one.',
@@ -180,6 +184,8 @@ export const en = {
     not_admitted_here: ['Wrong point', 'This type of ticket is not admitted here.'],
     point_closed: ['Closed', 'This check-in point is not open at the moment.'],
     not_found: ['Unknown', 'No ticket of this event has this code. Perhaps it was replaced: search the name.'],
+    test_ticket: ['Test ticket', 'It is valid at test events only.'],
+    live_ticket: ['Not a test ticket', 'This is the door of a test event.'],
     turned_away: ['Turned away', ''],
     not_kept: ['Not saved', 'This device is full and offline: the scan does not count.'],
   } as Verdicts,

@@ -43,6 +43,7 @@ export const fr: Words = {
     completed: 'L’organisateur a clôturé cet événement. Ses billets restent valables.',
     draft: 'Cet événement n’est pas publié. Ses billets sont tout de même valables.',
   },
+  isTest: 'Test\u00a0: les invités de cet événement ne sont pas de vraies personnes.',
   startsOnly: 'Ne commence que le {moment}',
   pointLost: 'Le point de contrôle choisi n’existe plus. Choisissez-en un autre.',
   choosePoint:
@@ -180,6 +181,8 @@ export const fr: Words = {
     not_admitted_here: ['Pas ici', 'Ce type de billet n’est pas admis ici.'],
     point_closed: ['Fermé', 'Ce point de contrôle n’est pas ouvert en ce moment.'],
     not_found: ['Inconnu', 'Aucun billet de cet événement n’a ce code. Il a peut-être été remplacé : cherchez le nom.'],
+    test_ticket: ['Billet de test', 'Il n’est valable que pour les événements de test.'],
+    live_ticket: ['Pas un billet de test', 'Ceci est l’entrée d’un événement de test.'],
     turned_away: ['Accès refusé', ''],
     not_kept: ['Non enregistré', 'Cet appareil est plein et hors ligne : le scan ne compte pas.'],
   },
