@@ -27,8 +27,8 @@ export type Player = {
   chapter(now: string): Promise<void>
   /** The deadline of an order comes, and the courier looks. */
   expireOrder(id: string): Promise<void>
-  /** Waits until notifications of a type are listed: older transactions, also of other organisations, have to end first. */
-  untilListed(type: string): Promise<void>
+  /** Waits until a list is no longer empty: older transactions, also of other organisations, have to end first. */
+  untilListed(list: string): Promise<void>
   /** A step that others need and nobody has to read. @returns the body of the answer. */
   play(operation: string, title: string, input: Input): Promise<Body>
   /** A step that becomes an example. */
@@ -97,14 +97,14 @@ export function createPlayer({ apiUrl, key, normaliser, database, organisationId
       await database.query('update public.orders set payment_due_at = now() where id = $1', [real])
       await database.query('select private.expire_orders($1)', [[real]])
     },
-    async untilListed(type) {
+    async untilListed(list) {
       const headers = { Authorization: `Bearer ${key}` }
       for (let tries = 0; tries < 100; tries++) {
-        const response = await fetch(`${apiUrl}/api/v1/notifications?type=${type}&limit=1`, { headers })
+        const response = await fetch(`${apiUrl}/api/v1${list}`, { headers })
         if (((await response.json()) as Body).data.length > 0) return
         await sleep(100)
       }
-      throw new Error(`no notification of type ${type} is listed after ten seconds`)
+      throw new Error(`nothing is listed at ${list} after ten seconds`)
     },
     play: async (operation, title, input) => (await succeed(operation, title, input)).body,
     async show(operation, title, input) {

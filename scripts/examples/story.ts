@@ -201,6 +201,7 @@ async function correcting({ play, show, refuse }: Player, event: Event): Promise
   })
   await show('resend_ticket', 'Once more', { attendee_id: attendeeId })
   const { data: emails } = await show('list_emails', 'Whether somebody got their ticket', { attendee_id: attendeeId })
+  await show('get_email', 'Of a live organisation, without what it says', { email_id: emails[0].id })
   await show('resend_email', 'One of them again', { email_id: emails[0].id })
   await show('list_attendees', 'A page of two', { limit: 2 })
   await show('list_attendees', 'Somebody by parts of a name and an address', { search: 'JACK example.com' })
@@ -403,15 +404,14 @@ async function lookingBack({ show, refuse, untilListed }: Player, endpointId: st
     limit: 2,
   })
   await show('redeliver_webhook', 'Once more', { webhook_delivery_id: data[0].id })
-  await show('redeliver_webhooks', 'After an outage', {
-    webhook_endpoint_id: endpointId,
-    since: '2027-06-12T07:00:00Z',
-  })
-  await untilListed('order.completed')
+  const outage = { webhook_endpoint_id: endpointId, since: '2027-06-12T07:00:00Z' }
+  await show('redeliver_webhooks', 'After an outage', outage)
+  await untilListed('/notifications?type=order.completed')
   await show('list_notifications', 'The first order', { type: 'order.completed', limit: 1 })
   await show('list_audit_entries', 'The latest two', { limit: 2 })
-  const gone = { after: '01926b5c-0000-7000-8000-000000000000' }
-  await refuse('list_notifications', 'not_found', 'No longer kept', gone)
+  await untilListed('/requests?status=403')
+  await show('list_requests', 'What was forbidden', { status: 403 })
+  await refuse('list_notifications', 'not_found', 'No longer kept', { after: '01926b5c-0000-7000-8000-000000000000' })
 }
 
 async function exporting({ show, refuse }: Player, event: Event): Promise<void> {

@@ -13,6 +13,7 @@ export function errorsPage(): string {
     'Every error, over REST and MCP, has this shape. Absent fields are left out.',
     '```text\n{ "error": { "code": "sold_out", "message": "…", "param": "ticket_type_id", "details": { … },\n             "hint": "…", "retryable": false, "request_id": "…" } }\n```',
     'Act on `code`, show `message`, and read `hint`. `param` names the field. Repeat the request only if `retryable` is true, after `Retry-After` seconds where that header is sent.',
+    '`GET /api/v1/requests?request_id=…` finds the call again, with its route, code and field: [find a request](../guides/find-a-request.md).',
     ...Object.entries(errorChapters).flatMap(([name, rows]) => [
       `## ${name}`,
       table('code | status | when | what to do', rowsOf(rows)),

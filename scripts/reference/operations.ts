@@ -34,7 +34,7 @@ export function operationsPage(): string {
     return [linkTo(name), route.trim(), scope === null ? 'any key' : code(scope)]
   }
   const refusals = errorSchemas(operations)
-  const objects = Object.entries(schemas).filter(([name]) => !(name in refusals) && !name.endsWith('Request'))
+  const objects = Object.entries(schemas).filter(([name]) => !(name in refusals) && !/.Request$/.test(name))
   return page(
     '# Operations',
     'Each operation is a REST route below `/api/v1` and an MCP tool of the same name. `/docs` on a running server lets you try them.',

@@ -4,7 +4,9 @@ import { createServer, type RequestListener } from 'node:http'
 import type { Logger } from 'pino'
 import { type AppParts, createApp } from '../../src/cli/app.ts'
 import { DataApi } from '../../src/gateway/data-api.ts'
+import { gatewayRpc } from '../../src/gateway/gateway-rpc.ts'
 import { createTokens } from '../../src/gateway/tokens.ts'
+import { createRequestLog } from '../../src/http/request-log.ts'
 import { listenOnLoopback } from './listen.ts'
 
 type Parts = { dataApiUrl: string; jwtSecret: string; log: Logger; publicUrl?: string } & Partial<AppParts>
@@ -22,10 +24,12 @@ export async function makeApp(
   url: string,
 ): Promise<RequestListener> {
   const tokens = await createTokens({ secret: jwtSecret }, publicUrl ?? url)
+  const dataApi = new DataApi({ url: dataApiUrl }, tokens)
   return createApp({
-    dataApi: new DataApi({ url: dataApiUrl }, tokens),
+    dataApi,
     tokens,
     log,
+    requestLog: createRequestLog(gatewayRpc(dataApi, tokens), log),
     allowedHosts: [],
     trustProxy: false,
     stores: {},

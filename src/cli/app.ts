@@ -31,9 +31,11 @@ import { mcpRouter } from '../http/mcp/mcp.ts'
 import { authenticate, limitFailures } from '../http/middleware/authenticate.ts'
 import { guardHost } from '../http/middleware/guard-host.ts'
 import { limitForms, limitRate } from '../http/middleware/rate-limit.ts'
+import { recordRequests } from '../http/middleware/record-requests.ts'
 import { createLookups } from '../http/middleware/secret-lookups.ts'
 import { postmarkRouter } from '../http/postmark-webhook.ts'
 import { healthRouter } from '../http/readiness.ts'
+import type { RequestLog } from '../http/request-log.ts'
 import { restRouter } from '../http/rest.ts'
 import { createServer, mountAt, type ServerParts } from '../http/server.ts'
 import { operations } from '../operations/index.ts'
@@ -48,6 +50,7 @@ export type AppParts = Omit<ServerParts, 'routers'> & {
   /** How many calls the database works on at once, where that is known. */
   callsAtOnce?: number
   log: Logger
+  requestLog: RequestLog
   /** Host names allowed for MCP, besides loopback. */
   allowedHosts: string[]
   stores: { requests?: Store; failures?: Store; forms?: Store }
@@ -68,7 +71,7 @@ const usualCallsAtOnce = 16
 
 export function createApp(parts: AppParts): RequestListener {
   const { dataApi, health, isHeld, tokens, callsAtOnce = usualCallsAtOnce, log, allowedHosts, stores } = parts
-  const { postmark, mailFolder, mailFrom, publicUrl, oauth = {}, demo } = parts
+  const { postmark, mailFolder, mailFrom, publicUrl, oauth = {}, demo, requestLog } = parts
   const principals = createPrincipals(dataApi, tokens)
   const gateway: Gateway = { tokens, queue: new Queue(dataApi, callsAtOnce) }
   const rate = limitRate(log, stores.requests)
@@ -81,6 +84,7 @@ export function createApp(parts: AppParts): RequestListener {
     oauth !== false && createOAuth({ dataApi, tokens, log, publicUrl, failures: countFailure, lookups, ...oauth })
 
   const routers: (RequestHandler | false | undefined)[] = [
+    mountAt('/api', recordRequests(requestLog)),
     mountAt('/api/v1', authenticate(principals, 'api', lookups), rate, restRouter(operations, gateway)),
     signIn && mountAt(connectPath, guard, signIn.authenticate, rate, mcp),
     mountAt('/api/mcp', guard, authenticate(principals, 'mcp', lookups), rate, mcp),

@@ -10,10 +10,12 @@ import { createCourierRpc } from '../gateway/courier-rpc.ts'
 import { DataApi } from '../gateway/data-api.ts'
 import { createDatabaseHealth, type DatabaseHealth } from '../gateway/database-health.ts'
 import { createProbe, type DataApiAddress } from '../gateway/database-probe.ts'
+import { gatewayRpc } from '../gateway/gateway-rpc.ts'
 import { createTokens, type SigningKey, type Tokens } from '../gateway/tokens.ts'
 import { type HttpListener, isTaken, openListener, urlOf } from '../http/listener.ts'
 import { createMetrics } from '../http/metrics.ts'
 import { createLimitStores } from '../http/middleware/rate-limit.ts'
+import { createRequestLog } from '../http/request-log.ts'
 import { withDatabase } from '../local/admin.ts'
 import { type Demo, type DemoEvent, findDemo, seedDemo } from '../local/demo.ts'
 import { namesOfDataDirectory } from '../local/installation.ts'
@@ -119,6 +121,8 @@ export async function start(
     opened.push(courier.stop)
 
     const mailFolder = previewedMailFolder(config)
+    const requestLog = createRequestLog(gatewayRpc(dataApi, tokens), log)
+    opened.push(requestLog.stop)
     listener.serve(
       createApp({
         dataApi,
@@ -128,6 +132,7 @@ export async function start(
         // On this machine: while Postgres works on one, another one of a processor is on its way.
         ...(config.database.kind === 'embedded' && { callsAtOnce: Math.min(16, 2 * availableParallelism()) }),
         log,
+        requestLog,
         allowedHosts: [...config.allowedHosts, ...(config.publicUrl ? [new URL(config.publicUrl).hostname] : [])],
         trustProxy: config.trustProxy,
         stores,
@@ -153,6 +158,7 @@ export async function start(
       async stop() {
         fallSilent()
         await Promise.all([listener.close(), metricsListener?.close(), courier.stop()])
+        await requestLog.stop()
         await Promise.all([backend.stop(), stores.close()])
       },
     }

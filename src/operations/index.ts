@@ -19,6 +19,7 @@ import * as people from './people.ts'
 import * as promoCodes from './promo-codes.ts'
 import * as questions from './questions.ts'
 import * as registrations from './registrations.ts'
+import * as requests from './requests.ts'
 import * as ticketTypes from './ticket-types.ts'
 import * as waitingList from './waiting-list.ts'
 import * as webhookEndpoints from './webhook-endpoints.ts'
@@ -124,7 +125,7 @@ const declared: readonly Operation[] = [
   ...listedBy('attendees', [exports.exportAttendees]),
   ...listedBy('orders', [exports.exportOrders, exports.exportPayments]),
   ...listedBy('door', [exports.exportCheckIns]),
-  ...listedBy('account', [audit.listAuditEntries]),
+  ...listedBy('account', [audit.listAuditEntries, requests.listRequests]),
 ]
 
 /** Every write may answer warnings. */

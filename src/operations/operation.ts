@@ -19,7 +19,7 @@ export type Scope = (typeof scopes)[number]
 
 /** Groups of tools that an MCP client may have listed in place of the default list (src/http/mcp/selection.ts). */
 export const toolsets = {
-  account: 'the key, and the audit trail',
+  account: 'the key, its requests, and the audit trail',
   events: 'events, ticket types, promo codes and check-in points',
   orders: 'orders, payments and refunds',
   attendees: 'registration, import, attendees and tickets',

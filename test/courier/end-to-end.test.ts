@@ -164,7 +164,7 @@ test('an e-mail of a test organisation is sent to nobody and can be read, and it
   const by = rest(testKey, usher.url)
   const receiver = await receiverOnly()
   await by('POST', '/webhook-endpoints', { url: `${receiver.url}/hooks`, types: ['order.completed'] })
-  const event = { name: 'Trial', timezone: 'UTC', starts_at: '2027-05-01T17:00:00Z' }
+  const event = { name: 'Trial', timezone: 'UTC', starts_at: '2027-05-01T17:00:00Z', ends_at: '2027-05-01T20:00:00Z' }
   const { id } = (await by('POST', '/events', event)).body.data
   const ticket = (await by('POST', `/events/${id}/ticket-types`, { name: 'Regular' })).body.data
   await by('POST', `/events/${id}/publish`)

@@ -203,6 +203,8 @@ const enumOf: Record<string, string | null> = {
   'audit_entry.object_type': 'audit_object',
   'audit_entry.actor': 'audit_actor',
   'audit_entry.source': 'request_source',
+  // Of request_source, what a key calls by.
+  'request.source': null,
   'webhook_endpoint.types': 'notification_type',
   'webhook_endpoint.status': 'webhook_endpoint_status',
   'notification.type': 'notification_type',

@@ -75,6 +75,11 @@ export async function createTenant({ isTest = false } = {}): Promise<Tenant> {
   ])
   // A second key, which the first must not see.
   await organisation.key('events:read')
+  await studio.query(
+    `insert into private.requests (organisation_id, api_key_id, source, method, status, duration_ms, request_id, created_at)
+     values ($1, $2, 'api', 'GET', 200, 1, 'first', now())`,
+    [organisation.id, key.id],
+  )
   await Promise.all([join(organisation.id, owner, 'owner'), join(organisation.id, member, 'manager')])
   await enqueued(organisation.id)
 

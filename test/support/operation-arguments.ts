@@ -319,6 +319,7 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     received_before: '2026-10-01T00:00:00+02:00',
   }),
   export_check_ins: ({ id }) => ({ event_id: id, result: 'accepted' }),
+  list_requests: () => ({ failed: true, route: '/api/v1/me' }),
   list_audit_entries: () => ({ object_type: 'event', limit: 10 }),
   list_notifications: async (event) => {
     await event.guest()

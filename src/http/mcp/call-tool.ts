@@ -28,7 +28,8 @@ export type Context = {
   selection: Selection
   /** The URL below which a person finds pages to confirm at; undefined where nobody could sign in. */
   pages: string | undefined
-  onError: (error: unknown) => void
+  /** Told of each refusal, and of what was thrown. */
+  onRefusal: (refusal: ApiError, thrown: unknown) => void
 }
 
 export const findTool = ({ operations }: Tools, called: unknown): Operation | undefined =>
@@ -90,12 +91,12 @@ async function refusalOf(
   operation: Operation,
   sent: Arguments,
   askPerson: AskPerson,
-  { caller, message, requestId, era, pages, onError }: Context,
+  { caller, message, requestId, era, pages, onRefusal }: Context,
   ways: Ways,
 ): Promise<CallToolResult | InputRequiredResult> {
   const refused = (thrown: unknown): ApiError => {
     const apiError = toApiError(thrown)
-    if (apiError.status >= 500) onError(thrown)
+    onRefusal(apiError, thrown)
     return apiError
   }
   const refusal = refused(error)

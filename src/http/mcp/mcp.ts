@@ -15,7 +15,7 @@ import { callerOf } from '../middleware/authenticate.ts'
 import { isOfClient, requireAllowedScope } from '../middleware/challenge.ts'
 import { methodNotAllowed, notJson } from '../middleware/errors.ts'
 import { isMalformed, isUnbounded, readJson } from '../middleware/json-body.ts'
-import { logError, noteRoute } from '../middleware/log-requests.ts'
+import { logError, noteRefusal, noteRoute } from '../middleware/log-requests.ts'
 import { type Context, findTool, type Tools } from './call-tool.ts'
 import { selectionOf } from './selection.ts'
 import { buildServer } from './server.ts'
@@ -44,7 +44,10 @@ export function mcpRouter(parts: Omit<Tools, 'zonesOf'> & { addressesOf: Address
       era: (await isLegacyRequest(request, req.body)) ? 'legacy' : 'modern',
       selection,
       pages: baseOf(parts.addressesOf(req)),
-      onError: (error) => logError(req, res, error, 'tool failed'),
+      onRefusal: (refusal, error) => {
+        if (refusal.status >= 500) logError(req, res, error, 'tool failed')
+        noteRefusal(res, refusal)
+      },
     })
     await caller.confirm()
     res.status(response.status).set(Object.fromEntries(response.headers))

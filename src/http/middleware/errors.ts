@@ -2,7 +2,7 @@
 
 import type { Request, Response } from 'express'
 import { ApiError, toApiError } from '../../gateway/api-error.ts'
-import { logError } from './log-requests.ts'
+import { logError, noteRefusal } from './log-requests.ts'
 
 export const notJson = (): ApiError =>
   new ApiError(415, 'unsupported_media_type', 'The body must be JSON.', {
@@ -33,7 +33,7 @@ export function beginError(error: unknown, req: Request, res: Response): ApiErro
   const answer = apiErrorOfExpress(error as { status?: number }) ?? toApiError(error)
   if (answer.status >= 500) logError(req, res, answer.cause ?? error, answer.message)
   if (res.headersSent) return void res.destroy()
-  res.locals.code = answer.code
+  noteRefusal(res, answer)
   res.set(answer.headers)
   return answer
 }

@@ -7,12 +7,13 @@ import querystring from 'node:querystring'
 import type { Request, RequestHandler, Response } from 'express'
 import type { Logger } from 'pino'
 import { pinoHttp } from 'pino-http'
+import type { ApiError } from '../../gateway/api-error.ts'
 import { hasMarker } from '../../gateway/api-key.ts'
 import type { Caller } from '../../gateway/caller.ts'
 import { serializers } from '../../process/log.ts'
 
-// A key sent as an id by mistake must not reach the log.
-const isAcceptableId = (text: string) => /^[A-Za-z0-9._~-]{1,128}$/.test(text) && !hasMarker(text)
+// A key sent by mistake must not reach the log.
+export const isAcceptable = (text: string) => /^[A-Za-z0-9._~-]{1,128}$/.test(text) && !hasMarker(text)
 
 /** Takes the request id from X-Request-Id if it is acceptable, else generates one; answers it in X-Request-Id. */
 export function logRequests(log: Logger): RequestHandler {
@@ -20,7 +21,7 @@ export function logRequests(log: Logger): RequestHandler {
     logger: log,
     genReqId(req: IncomingMessage, res: ServerResponse) {
       const given = req.headers['x-request-id']
-      const id = typeof given === 'string' && isAcceptableId(given) ? given : randomUUID()
+      const id = typeof given === 'string' && isAcceptable(given) ? given : randomUUID()
       res.setHeader('X-Request-Id', id)
       return id
     },
@@ -44,6 +45,11 @@ export function noteRoute(req: Request, res: Response, pattern: string): void {
   res.locals.route = { pattern, ids: Object.fromEntries(Object.entries(req.params).filter(([, text]) => isUuid(text))) }
 }
 
+/** To be called with the refusal that is answered, whose status over MCP is not that of HTTP. */
+export function noteRefusal(res: Response, { status, code, param }: ApiError): void {
+  Object.assign(res.locals, { status, code, param })
+}
+
 /** Logs an error, without parts of the path that the caller made up. */
 export function logError(req: Request, res: Response, error: unknown, message: string): void {
   const fixed = new Set(routeOf(req, res)?.pattern.split('/'))
@@ -62,7 +68,7 @@ function replaceIn(value: unknown, part: string): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inside]) => [name, replaceIn(inside, part)]))
 }
 
-type Route = { pattern: string; ids: Record<string, unknown> }
+export type Route = { pattern: string; ids: Record<string, unknown> }
 
 /** As noted by the route; for routes of the app itself, which have no prefix, as matched by Express. */
 function routeOf(req: IncomingMessage, res: ServerResponse): Route | undefined {

@@ -81,6 +81,12 @@ const chapters: readonly Tag[] = [
     guide: 'guides/find-and-list',
     kinds: ['audit_entry'],
   },
+  {
+    name: 'Requests',
+    description: 'The log of requests: why a call failed, and which key made it.',
+    guide: 'guides/find-a-request',
+    kinds: ['request'],
+  },
 ]
 
 /** @param url of this server, or '' where it is not known. */

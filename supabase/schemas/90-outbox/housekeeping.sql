@@ -1,6 +1,6 @@
 -- Retention: idempotency records, sign-ins, confirmations, plans, links to exports, settled deliveries and e-mails, messages, the log of
--- notifications, entries of the waiting list that came to nothing, sensitive answers, and the audit trail. The courier purges them in small batches, so that no
--- other transaction waits for long.
+-- notifications, entries of the waiting list that came to nothing, sensitive answers, requests, and the audit trail. The courier purges them in small batches, so
+-- that no other transaction waits for long.
 
 -- Returns how many rows it deleted, so that the caller repeats it while there are more. What is pending is kept, however old, unless its
 -- endpoint is not there to take it. Reads what is old by its time and deletes it by its place: a batch costs the same however much is kept.
@@ -35,6 +35,7 @@ begin
         -- What was applied, downloaded or is too old still says so for an hour.
         ('private.event_plans', 'expires_at', interval '1 hour', 'true'),
         ('private.export_links', 'expires_at', interval '1 hour', 'true'),
+        ('private.requests', 'created_at', interval '3 days', 'true'),
         ('public.webhook_deliveries', 'created_at', v_kept_for, $sql$
           o.status <> 'pending'
           or not exists (select from public.webhook_endpoints w where w.id = o.webhook_endpoint_id and w.status = 'enabled')

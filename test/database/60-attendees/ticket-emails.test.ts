@@ -130,6 +130,7 @@ test('a ticket is pending once, with all that its e-mail says, and is shown as s
           accent_colour: null,
           payment_instructions: null,
           logo_url: null,
+          is_test: false,
         },
         event: expect.objectContaining({ object: 'event', timezone: 'Europe/Berlin' }),
         ticket_type: { name: 'General' },

@@ -9,6 +9,7 @@ type ObjectKind = NonNullable<ReturnType<typeof kindOf>> | 'plan'
 export const texts = [
   ...(['slug', 'reference', 'external_id', 'ticket_code', 'promo_text', 'email', 'text', 'url', 'cursor'] as const),
   'idempotency_key',
+  'request_id',
 ] as const
 /** What a value is of theirs: what has an id, or a text that may be any object's. */
 export type Kind = ObjectKind | (typeof texts)[number]
@@ -21,7 +22,7 @@ const plain = new Set(
   `name description starts_at ends_at starts_after starts_before timezone address city postcode country online_url currency move sales_start_at
    sales_end_at valid_from valid_until guests_may_until notify company payment_status due_after due_before updated_since created_since
    received_at received_after received_before refunded_at payment_due_at offer_expires_at reason names opens_at closes_at device scan_id
-   scanned_at label key help answer fields since until message subject`.split(/\s+/),
+   scanned_at label key help answer fields since until message subject route`.split(/\s+/),
 )
 
 const others: Record<string, Kind> = {
@@ -37,6 +38,7 @@ const others: Record<string, Kind> = {
   url: 'url',
   plan_id: 'plan',
   object_id: 'order',
+  request_id: 'request_id',
   event: 'event',
   copy_of: 'event',
 }

@@ -45,7 +45,7 @@ export async function createThem(): Promise<Them> {
       email: `again@${word}.example`,
       send_email: false,
     },
-    { 'Idempotency-Key': idempotencyKey },
+    { 'Idempotency-Key': idempotencyKey, 'X-Request-Id': `request-${word}` },
   )
   const plan = await call('POST', '/event-plans', { event: tenant.event.id, ticket_types: [{ name: `More ${word}` }] })
   await call('POST', '/exports/attendees', {})
@@ -93,6 +93,7 @@ export async function createThem(): Promise<Them> {
     text: [word],
     url: [url],
     idempotency_key: [idempotencyKey],
+    request_id: [`request-${word}`],
     cursor: [cursorOf(ids.event as string), cursorOf(ids.order as string)],
   }
   const names = {} as Record<Kind, string[]>
