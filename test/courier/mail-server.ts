@@ -6,6 +6,13 @@ import PostalMime, { type Email } from 'postal-mime'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { expect, onTestFinished } from 'vitest'
 import { MailError } from '../../src/courier/mail/index.ts'
+import { languages } from '../../src/guests/words/index.ts'
+
+const isOfTest = new RegExp(
+  `^\\[(${Object.values(languages)
+    .map((words) => words.test)
+    .join('|')})\\]`,
+)
 
 export type Received = Email & { envelope: { from: string; to: string[] }; raw: string; at: number }
 
@@ -19,10 +26,13 @@ export async function failure(attempt: Promise<unknown>): Promise<MailError> {
 /** An answer that refuses: `refuse(550, 'No such user')`. */
 export const refuse = (responseCode: number, message: string) => Object.assign(new Error(message), { responseCode })
 
-/** Until the test ends. */
+/** Until the test ends. The e-mails of test organisations must not come, whatever the test is about. */
 export async function startMailServer(options?: SMTPServerOptions) {
   const server = await openMailServer(options)
-  onTestFinished(server.close)
+  onTestFinished(async () => {
+    await server.close()
+    expect(server.received.filter(({ subject = '' }) => isOfTest.test(subject))).toEqual([])
+  })
   return server
 }
 

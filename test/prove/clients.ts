@@ -23,6 +23,8 @@ export type Hall = {
   pointId: string
 }
 
+export type Stranger = { key: string; eventId: string; ticketTypeId: string }
+
 export type Crowd = {
   history: Attempt[]
   /** Milliseconds since the history began. */
@@ -36,7 +38,7 @@ export type Crowd = {
   /** @param pauseMs between two calls */
   work(client: number, random: Random, until: () => boolean, pauseMs?: number): Promise<void>
   edit(random: Random, database: () => Promise<pg.Client>, until: () => boolean): Promise<void>
-  spy(key: string, random: Random, until: () => boolean): Promise<void>
+  spy(stranger: Stranger, random: Random, until: () => boolean): Promise<void>
 }
 
 const attemptsPerCall = 6
@@ -342,9 +344,15 @@ export function createCrowd(hall: Hall, send: Send, keys: string[], prefix: stri
       }
       await client?.end().catch(() => {})
     },
-    /** Somebody with a key of another organisation. */
-    async spy(key, random, until) {
+    /** Somebody with a key of another organisation, for tests: reads what is not theirs, and registers guests whom nothing may reach. */
+    async spy({ key, eventId, ticketTypeId }, random, until) {
       while (!until()) {
+        written += 1
+        const path = `/events/${eventId}/registrations`
+        const body = { ...guest(`tester ${written}`), ticket_type_id: ticketTypeId }
+        const registered = await send(random.below(2), key, 'POST', path, body).catch(() => undefined)
+        const tallied = `register for a test ${registered?.body.error?.code ?? registered?.status ?? 'unknown'}`
+        tally.set(tallied, (tally.get(tallied) ?? 0) + 1)
         const [order, one] = [random.pick(known.orders), random.pick(known.guests)]
         for (const path of [order && `/orders/${order.id}`, one && `/attendees/${one.id}`]) {
           if (!path) continue

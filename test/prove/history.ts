@@ -41,6 +41,8 @@ export type State = {
   undelivered: string[]
   /** E-mails that guests were to get and did not. */
   unsent: string[]
+  /** E-mails of a test organisation that reached the mail service. */
+  leaked: string[]
   mails: Mail[]
   /** When the courier, or a connection of it, was not to be relied on. */
   courierCuts: { from: number; until: number }[]
@@ -64,6 +66,7 @@ export const rules = [
   'webhook lost',
   'e-mail lost',
   'e-mail sent twice',
+  'test e-mail sent',
   'trespass',
   'invariant',
 ] as const
@@ -121,6 +124,7 @@ export function checkHistory(history: Attempt[], state: State): Problem[] {
   checkMoney(calls, state, add)
   for (const id of state.undelivered) add('webhook lost', id, 'never received')
   for (const id of state.unsent) add('e-mail lost', id, 'never sent')
+  for (const id of state.leaked) add('test e-mail sent', id, 'is of a test organisation')
   checkMails(state, add)
   for (const { about, detail } of state.trespasses) add('trespass', about, detail)
   for (const { check, id, stored, expected } of state.disagreements)

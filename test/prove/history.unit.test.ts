@@ -23,6 +23,7 @@ const sound: State = {
   money: [],
   undelivered: [],
   unsent: [],
+  leaked: [],
   mails: [],
   courierCuts: [],
   trespasses: [],
@@ -104,6 +105,7 @@ const wrongs: [(typeof rules)[number], Attempt[], Partial<State>][] = [
   ],
   ['webhook lost', [], { undelivered: ['n'] }],
   ['e-mail lost', [], { unsent: ['e'] }],
+  ['test e-mail sent', [], { leaked: ['e'] }],
   ['invariant', [], { disagreements: [{ check: 'c', id: 'i', stored: '1', expected: '2' }] }],
 ]
 

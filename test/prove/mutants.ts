@@ -151,6 +151,9 @@ const inSource: Record<string, Mutant> = {
       ],
     ],
   },
+  'an e-mail of a test organisation is sent': {
+    source: [['src/courier/emails/queue.ts', 'if (pending.organisation.is_test)', 'if (false)']],
+  },
   'a form of a page is not sent with its key': {
     source: [['src/apps/events/event-page.ts', 'input, textOf(form.key))', 'input, undefined)']],
   },

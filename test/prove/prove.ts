@@ -7,7 +7,7 @@ import { createOrganisation, issueKey } from '../../src/local/admin.ts'
 import { scopes } from '../../src/operations/operation.ts'
 import { type MailServer, openMailServer, refuse } from '../courier/mail-server.ts'
 import { hang, reset, startWebhookReceiver, status } from '../support/webhook-receiver.ts'
-import { type Crowd, createCrowd, type Hall } from './clients.ts'
+import { type Crowd, createCrowd, type Hall, type Stranger } from './clients.ts'
 import { type Aim, wreak } from './faults.ts'
 import { actAsGuests } from './guests.ts'
 import { checkHistory, type Problem, type State } from './history.ts'
@@ -194,35 +194,39 @@ export async function withClient<T>(connectionString: string, work: (client: pg.
   }
 }
 
-/** An event with few places, a key for each client, an endpoint for every type, and a stranger. */
+/** An event with few places, a key for each client, an endpoint for every type, and a stranger: a test organisation. */
 export async function openHall(
   stack: ProveStack,
   clients: number,
   receiverUrl: string,
-): Promise<{ hall: Hall; keys: string[]; stranger: string }> {
+): Promise<{ hall: Hall; keys: string[]; stranger: Stranger }> {
   const database = await connected(stack.databaseUrl)
   try {
     const one = async (sql: string, values: unknown[] = []) =>
       (await database.query<{ id: string }>(sql, values)).rows[0]?.id ?? ''
     const organisation = await createOrganisation(database, { name: 'Prove', slug: 'prove', plan: 'enterprise' })
-    await createOrganisation(database, { name: 'Stranger', slug: 'stranger', plan: 'enterprise' })
+    const other = { name: 'Stranger', slug: 'stranger', plan: 'enterprise', test: true }
+    const { id: strangerId } = await createOrganisation(database, other)
     const key = (slug: string) =>
       issueKey(database, { organisation: slug, name: 'prove', scopes, confirmations: 'none' })
-    const eventId = await one(
-      `insert into public.events (organisation_id, name, slug, starts_at, ends_at, capacity)
-       values ($1, 'Prove', 'prove', now() + interval '1 day', now() + interval '2 days', 24) returning id`,
-      [organisation.id],
-    )
-    const type = (...values: [name: string, price: number, quantity: number | null]) =>
-      one('insert into public.ticket_types (event_id, name, price, quantity) values ($1, $2, $3, $4) returning id', [
-        eventId,
-        ...values,
-      ])
+    const openEvent = async (organisationId: string, capacity: number | null) =>
+      one(
+        `insert into public.events (organisation_id, name, slug, starts_at, ends_at, capacity)
+       values ($1, 'Prove', 'prove', now() + interval '1 day', now() + interval '2 days', $2) returning id`,
+        [organisationId, capacity],
+      )
+    const [eventId, eventOfStranger] = [await openEvent(organisation.id, 24), await openEvent(strangerId, null)]
+    const type = (...values: [eventId: string, name: string, price: number, quantity: number | null]) =>
+      one(
+        'insert into public.ticket_types (event_id, name, price, quantity) values ($1, $2, $3, $4) returning id',
+        values,
+      )
     const ticketTypeIds: Hall['ticketTypeIds'] = [
-      await type('few', 0, 4),
-      await type('priced', 999, 20),
-      await type('many', 0, null),
+      await type(eventId, 'few', 0, 4),
+      await type(eventId, 'priced', 999, 20),
+      await type(eventId, 'many', 0, null),
     ]
+    const typeOfStranger = await type(eventOfStranger, 'many', 0, null)
     await one(
       "insert into public.promo_codes (event_id, code, percent_off, max_redemptions) values ($1, 'FEW', 33, 7)",
       [eventId],
@@ -233,13 +237,18 @@ export async function openHall(
     )
     await database.query(
       `insert into public.webhook_endpoints (organisation_id, url, types)
-       values ($1, $2, array_remove(enum_range(null::public.notification_type), 'webhook_endpoint.test'))`,
-      [organisation.id, `${receiverUrl}/hooks`],
+       select id, $1, array_remove(enum_range(null::public.notification_type), 'webhook_endpoint.test')
+       from public.organisations`,
+      [`${receiverUrl}/hooks`],
     )
-    await database.query("update public.events set status = 'published' where id = $1", [eventId])
+    await database.query("update public.events set status = 'published'")
     const keys: string[] = []
     for (let i = 0; i < clients; i++) keys.push(await key('prove'))
-    return { hall: { eventId, ticketTypeIds, pointId }, keys, stranger: await key('stranger') }
+    return {
+      hall: { eventId, ticketTypeIds, pointId },
+      keys,
+      stranger: { key: await key('stranger'), eventId: eventOfStranger, ticketTypeId: typeOfStranger },
+    }
   } finally {
     await database.end()
   }

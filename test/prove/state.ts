@@ -126,9 +126,11 @@ export async function readState(
     "select id from public.notifications where type <> 'webhook_endpoint.test' and subject_id is not null and type not in ('event.published', 'event.updated')",
   )
   // Tickets that went together have the id of the first.
-  const emails = await rows<{ id: string; lead: string; to: string; status: string }>(
-    `select id, coalesce(sent_with, id) as lead, sent_to as to, concat_ws(' ', status, kind, last_error) as status
-     from public.emails e where status <> 'cancelled' and not e.id = any (api.erased_emails(array[e.id]))`,
+  const emails = await rows<{ id: string; lead: string; to: string; status: string; isTest: boolean; isKept: boolean }>(
+    `select e.id, coalesce(e.sent_with, e.id) as lead, e.sent_to as to, concat_ws(' ', e.status, e.kind, e.last_error) as status,
+       o.is_test as "isTest", e.content is not null or e.sent_with is not null as "isKept"
+     from public.emails e join public.organisations o on o.id = e.organisation_id
+     where e.status <> 'cancelled' and not e.id = any (api.erased_emails(array[e.id]))`,
   )
   const attempts = await rows<{ id: string; attempts: number }>('select id, attempts from public.emails')
   const withoutTicket = await rows<{ id: string }>(
@@ -136,8 +138,8 @@ export async function readState(
      where a.status = 'active' and a.erased_at is null and a.ticket_email_status <> 'not_requested'
        and not exists (select from public.emails m where m.attendee_id = a.id and m.kind = 'ticket' and m.status = 'sent')`,
   )
-  const isSent = ({ lead, to, status }: (typeof emails)[number]) =>
-    status.startsWith('sent') && mailed.get(lead)?.some((mail) => mail.to.includes(to))
+  const isSent = ({ lead, to, status, isTest, isKept }: (typeof emails)[number]) =>
+    status.startsWith('sent') && (isTest ? isKept : mailed.get(lead)?.some((mail) => mail.to.includes(to)))
   return {
     effects: found.map(({ entries, total, ...effect }) => ({
       ...{ ...effect, auditEntries: entries },
@@ -157,6 +159,7 @@ export async function readState(
       ...emails.filter((email) => !isSent(email)).map(({ id, status }) => `${id} ${status}`),
       ...withoutTicket.map(({ id }) => `ticket of ${id}`),
     ],
+    leaked: emails.filter(({ isTest, id }) => isTest && mailed.has(id)).map(({ id }) => id),
     mails: attempts.map(({ id, attempts }) => ({ id, attempts, at: (mailed.get(id) ?? []).map(({ at }) => at) })),
     disagreements: await rows(disagreementsSql, [null]),
   }
