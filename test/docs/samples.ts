@@ -27,21 +27,32 @@ export function fencesOf(page: string): Fence[] {
   })
 }
 
+/** A folder in which programs find the libraries of this checkout. */
+export function makeProject(folder: string) {
+  symlinkSync(join(repository, 'node_modules'), join(folder, 'node_modules'))
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+}
+
+/** Saves the blocks that begin with the name of a file, and marks them as saved. */
+export function savePrograms(fences: Fence[], folder: string) {
+  for (const fence of fences) {
+    const [, name] = /^\/\/ ([\w-]+\.ts)\n/.exec(fence.text) ?? []
+    if (name === undefined) continue
+    writeFileSync(join(folder, name), fence.text)
+    fence.language = 'saved'
+  }
+}
+
 /** @param folder where its files are saved. @param databaseUrl Postgres as Studio's role. */
 export async function runSamples(page: string, folder: string, env: NodeJS.ProcessEnv, databaseUrl: string) {
   const fences = fencesOf(page)
-  symlinkSync(join(repository, 'node_modules'), join(folder, 'node_modules'))
-  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+  makeProject(folder)
+  savePrograms(fences, folder)
   const programs: string[] = []
   const commands: string[] = []
   for (const fence of fences) {
-    const [, name] = /^\/\/ ([\w-]+\.ts)\n/.exec(fence.text) ?? []
     if (fence.language === 'bash') commands.push(fence.text)
-    else if (fence.language === 'ts' && name === undefined) programs.push(fence.text)
-    else if (name !== undefined) {
-      writeFileSync(join(folder, name), fence.text)
-      fence.language = 'saved'
-    }
+    if (fence.language === 'ts') programs.push(fence.text)
   }
   const sessions = {
     bash: openSession(['bash', 'page.sh'], inBash(commands), folder, env),
@@ -75,7 +86,7 @@ const end = '--- end of the block ---'
 const inBash = (blocks: string[]): string =>
   [
     'set -euo pipefail',
-    `npx() { [ "$1" = usher ]; shift; node '${repository}/bin/usher.js' "$@"; }`,
+    `npx() { if [ "$1" = usher ]; then shift; node '${repository}/bin/usher.js' "$@"; else "node_modules/.bin/$1" "\${@:2}"; fi; }`,
     'exec 3<&0 4>&1 </dev/null',
     ...blocks.map((text) => `read -r _ <&3\nexec >printed\n${text}\ncat printed >&4\necho '${end}' >&4`),
   ].join('\n')

@@ -1,7 +1,7 @@
 // Mistakes that must not compile: without its error a @ts-expect-error is one itself. Never run.
 
 import createClient from 'openapi-fetch'
-import type { components, paths } from './generated/openapi-typescript.ts'
+import type { components, paths } from './generated/usher-api.ts'
 
 const client = createClient<paths>()
 type Schemas = components['schemas']
