@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { findRunningStack } from '../../src/local/stack.ts'
 import {
   cleanUp,
@@ -17,6 +17,7 @@ import {
   temporaryFolder,
 } from '../cli/support.ts'
 import { copyDataDirectory } from '../support/data-directory.ts'
+import { startHubspot } from '../support/hubspot.ts'
 import { rest } from '../support/rest.ts'
 import { expected, fencesOf, runSamples } from './samples.ts'
 
@@ -59,7 +60,9 @@ async function freshEvent(): Promise<Record<string, string>> {
 }
 
 test.for(pages)('%s', async (page, { skip }) => {
-  const text = read(page).replace(/\b4100\b/g, `${await freePort()}`)
+  const hubspot = await startHubspot()
+  onTestFinished(hubspot.close)
+  const text = read(page).replace(/\b4100\b/g, `${await freePort()}`).replaceAll('https://api.hubapi.com', hubspot.url)
   const missing = fencesOf(text).some(({ language }) => language === 'bash') && ['bash', 'curl', 'jq'].find(isMissing)
   if (missing) skip(`${missing} is not installed`)
   const own = join(folder, page.replaceAll('/', '-'))
