@@ -2,8 +2,10 @@
 // prints. The rules are in test/README.md, "Samples".
 
 import { spawnSync } from 'node:child_process'
+import crypto from 'node:crypto'
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { runInNewContext } from 'node:vm'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { findRunningStack } from '../../src/local/stack.ts'
@@ -62,7 +64,9 @@ async function freshEvent(): Promise<Record<string, string>> {
 test.for(pages)('%s', async (page, { skip }) => {
   const hubspot = await startHubspot()
   onTestFinished(hubspot.close)
-  const text = read(page).replace(/\b4100\b/g, `${await freePort()}`).replaceAll('https://api.hubapi.com', hubspot.url)
+  const text = read(page)
+    .replace(/\b4100\b/g, `${await freePort()}`)
+    .replaceAll('https://api.hubapi.com', hubspot.url)
   const missing = fencesOf(text).some(({ language }) => language === 'bash') && ['bash', 'curl', 'jq'].find(isMissing)
   if (missing) skip(`${missing} is not installed`)
   const own = join(folder, page.replaceAll('/', '-'))
@@ -90,15 +94,8 @@ test('a page that does not hold is refused, by its line', async () => {
   await expect(run(fence('json', '{ "name": "Mary" }'))).rejects.toThrow('line 10: expected { name: ')
 })
 
-// Each is given a genuine webhook, then a changed body, another secret, and one of ten minutes ago.
-const verifiers = pages.flatMap((page) =>
-  fencesOf(read(page))
-    .filter(({ text }) => /(def|function) verify\(/.test(text))
-    .map(({ language, text }) => ({ page, language, text })),
-)
-test.for(verifiers)('$page verifies webhooks in $language', ({ language, text }, { skip }) => {
-  const [command, main] = language === 'php' ? ['php', inPhp] : ['python3', inPython]
-  if (isMissing(command)) skip(`${command} is not installed`)
+/** A genuine webhook, then a changed body, another secret, and one of ten minutes ago. */
+function webhooksToVerify() {
   const [secret, former, other] = [7, 8, 9].map((byte) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`)
   const body = JSON.stringify({ type: 'order.completed', data: { name: 'Zoë' } })
   const signedAt = (time: Date) => ({
@@ -107,17 +104,51 @@ test.for(verifiers)('$page verifies webhooks in $language', ({ language, text },
     'webhook-signature': [former, secret].map((one = '') => new Webhook(one).sign('msg_1', time, body)).join(' '),
   })
   const genuine = { secret, body, headers: signedAt(new Date()) }
-  const input = JSON.stringify([
+  return [
     genuine,
     { ...genuine, body: body.replace('Zoë', 'Eve') },
     { ...genuine, secret: other },
     { ...genuine, headers: signedAt(new Date(Date.now() - 600_000)) },
-  ])
+  ]
+}
+const verdicts = ['Zoë', 'not signed with this secret', 'not signed with this secret', 'too old']
+
+const verifiers = pages.flatMap((page) =>
+  fencesOf(read(page))
+    .filter(({ text }) => /(def|function) verify\(/.test(text))
+    .map(({ language, text }) => ({ page, language, text })),
+)
+test.for(verifiers)('$page verifies webhooks in $language', ({ language, text }, { skip }) => {
+  const [command, main] = language === 'php' ? ['php', inPhp] : ['python3', inPython]
+  if (isMissing(command)) skip(`${command} is not installed`)
   const file = join(temporaryFolder(), 'verify')
   writeFileSync(file, text + main)
-  const { stdout, stderr } = spawnSync(command, [file], { input, encoding: 'utf8' })
-  const answers = ['Zoë', 'not signed with this secret', 'not signed with this secret', 'too old', '']
-  expect([stderr, stdout]).toEqual(['', answers.join('\n')])
+  const { stdout, stderr } = spawnSync(command, [file], { input: JSON.stringify(webhooksToVerify()), encoding: 'utf8' })
+  expect([stderr, stdout]).toEqual(['', [...verdicts, ''].join('\n')])
+})
+
+test('the Code node of n8n verifies webhooks', async () => {
+  const code = fencesOf(read('docs/guides/n8n.md')).find(({ language }) => language === 'js')?.text ?? ''
+  // What n8n's task runner gives to code, whose `this` is the global object: no crypto, no process.
+  const run = ({ secret = '', body = '', headers = {} }) =>
+    runInNewContext(`(async function () { ${code.replace('whsec_…', secret)} })()`, {
+      $input: { first: () => ({ json: { headers, body: JSON.parse(body) }, binary: { data: {} } }) },
+      helpers: {
+        getBinaryDataBuffer: async (item: number, name: string) => item === 0 && name === 'data' && Buffer.from(body),
+      },
+      require: (name: string) => (name === 'crypto' ? crypto : undefined),
+      Buffer,
+    })
+  const said: string[] = []
+  for (const webhook of webhooksToVerify())
+    said.push(
+      await run(webhook).then(
+        ([{ json }]: [{ json: { data: { name: string } } }]) => json.data.name,
+        (error: Error) => error.message,
+      ),
+    )
+  expect(said).toEqual(verdicts)
+  expect(await run(webhooksToVerify()[0] ?? {})).toMatchObject([{ json: { id: 'msg_1', type: 'order.completed' } }])
 })
 
 const inPython = `

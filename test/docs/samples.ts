@@ -8,7 +8,7 @@ import { withClient } from '../../src/local/client.ts'
 import { repository } from '../cli/support.ts'
 
 const run = ['bash', 'ts', 'sql']
-const shown = ['sh', 'text', 'toml', 'http', 'csv', 'python', 'php']
+const shown = ['sh', 'text', 'toml', 'http', 'csv', 'js', 'python', 'php']
 
 /** isAnswer: JSON that stands directly below a block that runs. */
 export type Fence = { language: string; text: string; line: number; isAnswer: boolean }
