@@ -38,10 +38,13 @@ import { healthRouter } from '../http/readiness.ts'
 import type { RequestLog } from '../http/request-log.ts'
 import { restRouter } from '../http/rest.ts'
 import { createServer, mountAt, type ServerParts } from '../http/server.ts'
-import { operations } from '../operations/index.ts'
+import { operations as declared } from '../operations/index.ts'
+import type { Operation } from '../operations/operation.ts'
 
 export type AppParts = Omit<ServerParts, 'routers'> & {
   dataApi: DataApi
+  /** Left out: all that are declared. */
+  operations?: readonly Operation[]
   /** For /ready. */
   health?: DatabaseHealth
   /** For /ready: whether webhooks and e-mails are held. */
@@ -71,7 +74,7 @@ const usualCallsAtOnce = 16
 
 export function createApp(parts: AppParts): RequestListener {
   const { dataApi, health, isHeld, tokens, callsAtOnce = usualCallsAtOnce, log, allowedHosts, stores } = parts
-  const { postmark, mailFolder, mailFrom, publicUrl, oauth = {}, demo, requestLog } = parts
+  const { postmark, mailFolder, mailFrom, publicUrl, oauth = {}, demo, requestLog, operations = declared } = parts
   const principals = createPrincipals(dataApi, tokens)
   const gateway: Gateway = { tokens, queue: new Queue(dataApi, callsAtOnce) }
   const rate = limitRate(log, stores.requests)

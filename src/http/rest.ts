@@ -13,6 +13,7 @@ import { maximumTags } from '../operations/changes.ts'
 import { isReference } from '../operations/identifiers.ts'
 import { inputOfCsv, isRead, type Operation, type Picture, pathParameters } from '../operations/operation.ts'
 import { headersOfCsv, sendCsv } from './csv.ts'
+import { deprecationHeaders } from './deprecation.ts'
 import { callerOf } from './middleware/authenticate.ts'
 import { methodNotAllowed, notJson } from './middleware/errors.ts'
 import { digestOf, isKnown } from './middleware/etag.ts'
@@ -57,8 +58,10 @@ const prefix = '/api/v1'
 
 /** Checks the scope, before anything that was sent is read. */
 function begin(operation: Operation, path: string): RequestHandler {
+  const headers = deprecationHeaders(operation, path)
   return async (req, res, next) => {
     noteRoute(req, res, prefix + path)
+    res.set(headers)
     res.locals.operation = operation.name
     await requireScope(operation, callerOf(res))
     next()

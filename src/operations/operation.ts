@@ -47,6 +47,8 @@ export type Operation = {
   batch?: 'register_attendees' | 'check_in_many'
   /** Null: any valid key will do. */
   scope: Scope | null
+  /** It ends: days, such as 2027-03-01, a year apart at least, and the name of the operation to use in its place. */
+  deprecated?: { since: string; sunset: string; instead: string }
   /** The toolset of MCP that lists it. */
   toolset: Toolset
   /** true: only its toolset lists it, not the default list of MCP, which has room for 45 tools. */

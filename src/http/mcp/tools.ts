@@ -8,6 +8,7 @@ import { IdempotencyKeySchema } from '../../gateway/calls.ts'
 import { dryRunFirst, ifVersion, readAgain } from '../../operations/changes.ts'
 import { forSync, itemsOnAPage, nextPage } from '../../operations/lists.ts'
 import { isList, isRead, type Operation } from '../../operations/operation.ts'
+import { deprecationNotice } from '../deprecation.ts'
 import { kindsIn, listedName, takesEventBeside } from './names.ts'
 import { oncePerOperation } from './once.ts'
 import type { Ways } from './selection.ts'
@@ -29,7 +30,7 @@ export function toTools(operations: readonly Operation[], ways: Ways = () => '')
     return {
       name,
       title,
-      description: [said, ...(how === '' ? [] : [how]), needs].join(' '),
+      description: [deprecationNotice(operation) + said, ...(how === '' ? [] : [how]), needs].join(' '),
       inputSchema,
       ...annotationsOf(operation),
     }

@@ -5,6 +5,7 @@ import { createDocument, type ZodOpenApiPathsObject, type ZodOpenApiResponsesObj
 import packageJson from '../../../package.json' with { type: 'json' }
 import { wordsFor } from '../../gateway/header-names.ts'
 import { inputOfCsv, type Operation } from '../../operations/operation.ts'
+import { deprecationNotice } from '../deprecation.ts'
 import { namedObjects } from './objects.ts'
 import { requestOf } from './requests.ts'
 import {
@@ -100,7 +101,8 @@ function textOf(operation: Operation, extension?: string) {
   return {
     operationId: extension === undefined ? name : `${name}_${extension}`,
     summary: extension === undefined ? title : `${title} as ${extension.toUpperCase()}`,
-    description: wordsFor('api', `${description}\n\n${needs}`),
+    description: wordsFor('api', `${deprecationNotice(operation)}${description}\n\n${needs}`),
+    ...(operation.deprecated !== undefined && { deprecated: true }),
     tags: [tagOf(operation)],
     // Machine-readable. Linters reserve the scopes of a security requirement for OAuth.
     'x-required-scope': scope,
