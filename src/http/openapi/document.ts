@@ -1,7 +1,13 @@
 // The OpenAPI document of the REST interface, generated from the operations. Must hold nothing about a single operation; examples
 // are recorded answers (examples.ts).
 
-import { createDocument, type ZodOpenApiPathsObject, type ZodOpenApiResponsesObject } from 'zod-openapi'
+import * as z from 'zod'
+import {
+  createDocument,
+  type ZodOpenApiObject,
+  type ZodOpenApiPathsObject,
+  type ZodOpenApiResponsesObject,
+} from 'zod-openapi'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { wordsFor } from '../../gateway/header-names.ts'
 import { inputOfCsv, type Operation } from '../../operations/operation.ts'
@@ -10,6 +16,7 @@ import { namedObjects } from './objects.ts'
 import { requestOf } from './requests.ts'
 import {
   csvResponses,
+  ErrorSchema,
   errorSchemas,
   headers,
   pictureResponses,
@@ -42,7 +49,8 @@ AI assistants find every operation as a tool of the same name at the MCP endpoin
 export function describeApi(operations: readonly Operation[], publicUrl = ''): OpenApiDocument {
   const url = publicUrl.replace(/\/$/, '')
   const path = url && new URL(url).pathname.replace(/\/$/, '')
-  return createDocument({
+  const answered = answeredIn(operations)
+  const document: ZodOpenApiObject = {
     openapi: '3.1.1',
     info: {
       title: 'Usher',
@@ -70,7 +78,21 @@ export function describeApi(operations: readonly Operation[], publicUrl = ''): O
       headers,
       responses: sharedErrorResponses(),
     },
+  }
+  return createDocument(document, {
+    override({ jsonSchema, zodSchema }) {
+      if (jsonSchema.additionalProperties === false && answered.has(zodSchema)) delete jsonSchema.additionalProperties
+    },
   })
+}
+
+/** The schemas of answers and webhooks, which are not closed: a later release may add fields (docs/reference/versions.md). */
+function answeredIn(operations: readonly Operation[]): WeakSet<z.core.$ZodType> {
+  const found = new WeakSet<z.core.$ZodType>()
+  for (const schema of [ErrorSchema, ...operations.map(({ output }) => output)]) {
+    z.toJSONSchema(schema, { override: ({ zodSchema }) => void found.add(zodSchema) })
+  }
+  return found
 }
 
 function pathsOf(operations: readonly Operation[]): ZodOpenApiPathsObject {

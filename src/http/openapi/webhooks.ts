@@ -15,8 +15,8 @@ const headers = {
 
 const description = `
 Verify it with a library for [Standard Webhooks](https://www.standardwebhooks.com) and the secret of the endpoint, before trusting its content.
-It arrives at least once and in no particular order. Any response but 2xx is retried, after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h,
-each varied by up to a fifth, and not before a \`Retry-After\`.
+\`data\` is the object at that time. The notification arrives at least once and in no particular order. Any response but 2xx is retried, after
+5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h, each varied by up to a fifth, and not before a \`Retry-After\`.
 `.trim()
 
 /** The object that a notification is about; of a scan with the scan. */
@@ -26,7 +26,8 @@ function dataOf(type: string): z.ZodType {
     ? ArrivalSchema
     : options.find((option) => kindOf(option) === type.split('.')[0])
   if (data === undefined) throw new Error(`Which object does ${type} have?`)
-  return data.describe('The object at that time.')
+  // With a description it would be a copy, and no component.
+  return data
 }
 
 export function describeWebhooks(): NonNullable<ZodOpenApiObject['webhooks']> {
@@ -47,7 +48,7 @@ export function describeWebhooks(): NonNullable<ZodOpenApiObject['webhooks']> {
             required: true,
             content: {
               'application/json': {
-                schema: z.strictObject({
+                schema: z.object({
                   type: z.literal(type),
                   timestamp: timestamp.describe('When it happened.'),
                   livemode: z.boolean().describe('false: of a test organisation.'),

@@ -13,7 +13,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["Order"];
         } | {
             /** @constant */
@@ -25,7 +24,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["Order"];
         } | {
             /** @constant */
@@ -37,7 +35,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["Order"];
         } | {
             /** @constant */
@@ -49,7 +46,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["Order"];
         } | {
             /** @constant */
@@ -61,7 +57,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["Order"];
         } | {
             /** @constant */
@@ -73,7 +68,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["NotificationData"];
         } | {
             /** @constant */
@@ -85,7 +79,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["NotificationData"];
         } | {
             /** @constant */
@@ -97,7 +90,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["NotificationData"];
         } | {
             /** @constant */
@@ -109,7 +101,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["Attendee"];
         } | {
             /** @constant */
@@ -121,7 +112,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["Attendee"];
         } | {
             /** @constant */
@@ -133,7 +123,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["Attendee"];
         } | {
             /** @constant */
@@ -145,7 +134,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["Event"];
         } | {
             /** @constant */
@@ -157,7 +145,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["Event"];
         } | {
             /** @constant */
@@ -169,7 +156,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["Event"];
         } | {
             /** @constant */
@@ -181,7 +167,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["Payment"];
         } | {
             /** @constant */
@@ -193,7 +178,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["Payment"];
         } | {
             /** @constant */
@@ -205,7 +189,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["Refund"];
         } | {
             /** @constant */
@@ -217,7 +200,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["NotificationDataEmail"];
         } | {
             /** @constant */
@@ -229,7 +211,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["TicketType"];
         } | {
             /** @constant */
@@ -241,7 +222,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["WaitingListEntry"];
         } | {
             /** @constant */
@@ -253,7 +233,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["WaitingListEntry"];
         } | {
             /** @constant */
@@ -265,7 +244,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["WaitingListEntry"];
         } | {
             /** @constant */
@@ -277,7 +255,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["WaitingListEntry"];
         } | {
             /** @constant */
@@ -289,7 +266,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["WaitingListEntry"];
         } | {
             /** @constant */
@@ -301,7 +277,6 @@ export interface components {
             timestamp: string;
             /** @description false: of a test organisation. */
             livemode: boolean;
-            /** @description The object at that time. */
             data: components["schemas"]["WebhookEndpoint"];
         };
         Order: {
