@@ -9,13 +9,13 @@ export async function startSupabaseGateway(
   dataApiUrl: string,
   publishableKey: string,
   ownPort = 0,
-  onRequest = () => {},
+  /** Told of each request. @returns false to refuse it */
+  onRequest: (path: string) => unknown = () => {},
 ): Promise<{ url: string; close(): Promise<void> }> {
   const { hostname, port } = new URL(dataApiUrl)
   const server = createServer((req, res) => {
-    onRequest()
     const [, path] = /^\/rest\/v1(\/.*)$/.exec(req.url ?? '') ?? []
-    if (path === undefined) return void res.writeHead(404).end()
+    if (onRequest(path ?? '') === false || path === undefined) return void res.writeHead(404).end()
     if (req.headers.apikey !== publishableKey) return void res.writeHead(401).end('{"message":"No API key found"}')
     const upstream = request({ hostname, port, method: req.method, path, headers: req.headers }, (answer) => {
       if (res.destroyed) return void answer.destroy()

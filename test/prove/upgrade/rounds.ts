@@ -19,8 +19,8 @@ export async function rollThrough(folder: string, steps: Step[], options: Option
   const codes: string[] = []
   for (const [i, { before }] of steps.entries()) codes.push(await unpack(before, join(folder, `version${i}`)))
   const stages: Stage[] = []
-  const [first] = steps
-  const applied = first ? files.slice(0, files.indexOf(first.migrations[0] ?? '')) : [...files]
+  const [first] = steps[0]?.migrations ?? []
+  const applied = first === undefined ? [...files] : files.slice(0, files.indexOf(first))
   const dataDir = await databaseWith(folder, applied)
   for (const [i, { migrations }] of steps.entries()) {
     applied.push(...migrations)

@@ -43,11 +43,20 @@ export function stepsSinceBaseline(): Step[] | string {
   }
 }
 
+/** HEAD where files of it are changed, else its first parent; undefined where the clone has none. */
+export function commitBefore(): string | undefined {
+  try {
+    return git('rev-parse', '--verify', git('status', '--porcelain', '--untracked-files=no') === '' ? 'HEAD^1' : 'HEAD')
+  } catch {
+    return undefined
+  }
+}
+
 /** Writes the code of a commit into a folder, to run with the packages of now. */
 export async function unpack(commit: string, folder: string): Promise<string> {
   mkdirSync(folder, { recursive: true })
   const tar = `${folder}.tar`
-  const parts = ['bin', 'docs', 'package.json', 'scripts', 'src', 'supabase']
+  const parts = ['bin', 'docs', 'package.json', 'scripts', 'src', 'supabase', 'test']
   await promisify(execFile)('git', ['-C', repository, 'archive', '--format=tar', '-o', tar, commit, ...parts])
   await promisify(execFile)('tar', ['-xf', tar, '-C', folder])
   symlinkSync(join(repository, 'node_modules'), join(folder, 'node_modules'))
