@@ -133,8 +133,8 @@ async function callsOn({ database }: Stack, organiser: Organiser): Promise<Map<s
     'search, one': { search: 'guest 500' },
     'reference, one': { reference },
     'external_id, one': { external_id: 'ext-5' },
-    'updated_since, all': { updated_since: '2020-01-01T00:00:00Z' },
-    'updated_since, none': { updated_since: '2099-01-01T00:00:00Z' },
+    'updated_after, all': { updated_after: '2020-01-01T00:00:00Z' },
+    'updated_after, none': { updated_after: '2099-01-01T00:00:00Z' },
   }
   const lists = (['attendees', 'orders'] as const).flatMap((list) =>
     Object.entries({ ...filters, 'deep page': { cursor: cursors[list] } }).map(([name, args]): [string, Call] => [

@@ -14,7 +14,7 @@ type Recorded = { type: string; created_at: string; data: object }
 
 export async function notificationsPage(client: Pick<pg.ClientBase, 'query'>): Promise<string> {
   const { rows } = await client.query<{ type: keyof typeof notifications; scope: string }>(
-    'select type, private.scope_to_read(type) as scope from unnest(enum_range(null::public.notification_type)) type',
+    "select type, private.scope_to_read(type) as scope from unnest(enum_range(null::public.notification_type)) type where type <> '*'",
   )
   const { webhooks = {} }: { webhooks?: Record<string, Webhook> } = JSON.parse(JSON.stringify(describeApi(operations)))
   const dataOf = (type: string) => {

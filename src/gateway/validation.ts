@@ -2,10 +2,11 @@
 
 import * as z from 'zod'
 import { notAnId } from '../operations/identifiers.ts'
+import { formerNames } from '../operations/lists.ts'
 import { ApiError } from './api-error.ts'
 import type { Source } from './tokens.ts'
 
-type BadField = { param: string; message: string }
+type BadField = { param: string; message: string; hint?: string }
 
 // With the message, which repeats the first of them, an answer stays below 16 kB in any encoding.
 const maximumFields = 20
@@ -123,7 +124,7 @@ export function validationFailed(fields: BadField[]): ApiError {
   return new ApiError(422, 'validation_failed', more > 0 ? `${shown}; and ${more} more` : shown, {
     param: named[0]?.param,
     details: more > 0 ? { fields: named, more } : { fields: named },
-    hint: 'Correct the named fields. Nothing was changed.',
+    hint: [...fields.flatMap(({ hint }) => hint ?? []), 'Correct the named fields. Nothing was changed.'].join(' '),
   })
 }
 
@@ -207,6 +208,11 @@ function ofWholeList(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   return { ...issue, path: path.slice(0, -1), message: `${message}, not "${printable(String(input))}"` }
 }
 
+function hintAt(name: string, known: string[]): { hint: string } | undefined {
+  const now = Object.hasOwn(formerNames, name) ? formerNames[name] : undefined
+  return now !== undefined && known.includes(now) ? { hint: `Send ${now} in place of ${name}.` } : undefined
+}
+
 function describe(issue: z.core.$ZodIssue, schema: z.ZodObject, elsewhere: string[]): BadField[] {
   if (issue.code === 'unrecognized_keys') {
     const inChanges = issue.path[0] === 'changes'
@@ -219,6 +225,7 @@ function describe(issue: z.core.$ZodIssue, schema: z.ZodObject, elsewhere: strin
       param: isAtTop ? key : `${inside}.${key}`,
       // The list of allowed fields is the same for all of them: once is enough.
       message: isAtTop && i === 0 ? `is not a known field (${allowed})` : 'is not a known field',
+      ...(isAtTop && hintAt(key, known)),
     }))
   }
   // For the key of a record, the reason is in the inner issues.

@@ -5,7 +5,7 @@ import { amountRetained, changesOf, dryRun, dryRunFirst, effect, ifVersions, not
 import { salesClosed } from './error-codes.ts'
 import { currency, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
 import { answersInput, emailAddress, flag, line, oneOf, ownInputs } from './inputs.ts'
-import { emailFilter, forSync, listOf, nextPage, paging, searchInput, updatedSince } from './lists.ts'
+import { atOrAfter, emailFilter, forSync, listOf, nextPage, paging, searchInput } from './lists.ts'
 import { type Declared, names } from './operation.ts'
 import { KeptSchema } from './people.ts'
 import { qrPictures } from './ticket-qr.ts'
@@ -90,7 +90,7 @@ export const listAttendees = {
     search: searchInput
       .optional()
       .describe('Parts of name, e-mail address, company, external_id or reference; one of 3 characters.'),
-    status: oneOf(attendeeStatuses).optional().describe('Only this status.'),
+    status: oneOf(attendeeStatuses).optional(),
     checked_in: flag.optional().describe('Only those who are, or are not.'),
     inside: flag.optional().describe('Only those inside now, or not.'),
     ticket_email_status: oneOf(ticketEmailStatuses).optional().describe('bounced and failed need attention.'),
@@ -99,7 +99,7 @@ export const listAttendees = {
     external_id: line(255).optional().describe('Your own identifier.'),
     answer: line(200).optional().describe('Only with this answer at event_id: diet:vegan.'),
     unanswered: flag.optional().describe('true: at event_id, only those with an unanswered required question.'),
-    updated_since: updatedSince,
+    updated_after: atOrAfter,
     ...paging,
   }),
   output: listOf(AttendeeSchema),

@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import { id, timestamp } from './fields.ts'
 import { oneOf } from './inputs.ts'
-import { createdSince, listOf, nextPage, paging } from './lists.ts'
+import { atOrAfter, listOf, nextPage, paging } from './lists.ts'
 import type { Declared } from './operation.ts'
 
 const objectTypes = [
@@ -55,9 +55,9 @@ export const listAuditEntries = {
   scope: 'events:write',
   lean: ['action', 'object_type', 'object_id', 'actor_name', 'source', 'changes', 'created_at'],
   input: z.strictObject({
-    object_type: oneOf(objectTypes).optional().describe('Only entries about this kind of object.'),
+    object_type: oneOf(objectTypes).optional(),
     object_id: id('object').optional(),
-    created_since: createdSince,
+    created_after: atOrAfter,
     ...paging,
   }),
   output: listOf(AuditEntrySchema),

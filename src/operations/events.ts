@@ -15,7 +15,7 @@ import {
   timestampInput,
   webUrl,
 } from './inputs.ts'
-import { listOf, nextPage, paging, searchInput } from './lists.ts'
+import { atOrAfter, before, listOf, nextPage, paging, searchInput } from './lists.ts'
 import { locales } from './locales.ts'
 import { type Declared, names } from './operation.ts'
 
@@ -90,8 +90,8 @@ export const listEvents = {
     search: searchInput.optional().describe('Name, slug, venue or city.'),
     status: oneOf(eventStatuses).optional().describe('Only events with this status.'),
     phase: oneOf(phases).optional().describe('Drafts are upcoming.'),
-    starts_after: timestampInput.optional().describe('Inclusive: RFC 3339 with offset.'),
-    starts_before: timestampInput.optional().describe('Not included.'),
+    starts_after: atOrAfter,
+    starts_before: before,
     external_id: line(255).optional().describe('Only the event with this external_id.'),
     sort: oneOf(['created_at', 'starts_at']).optional().describe('starts_at: earliest first.'),
     ...paging,

@@ -5,8 +5,8 @@ import * as z from 'zod'
 import { attendeeStatuses } from './attendees.ts'
 import { checkInResults } from './check-ins.ts'
 import { id, one, timestamp } from './fields.ts'
-import { characters, control, flag, oneOf, timestampInput } from './inputs.ts'
-import { anyOf, updatedSince } from './lists.ts'
+import { characters, control, flag, oneOf } from './inputs.ts'
+import { anyOf, atOrAfter, before } from './lists.ts'
 import { type Declared, names } from './operation.ts'
 import { orderStatuses, paymentStatuses } from './orders.ts'
 
@@ -93,7 +93,7 @@ export const exportAttendees = {
     ticket_type_id: id('ticket type').optional(),
     status: oneOf(attendeeStatuses).optional().describe('Only attendees with this status.'),
     checked_in: flag.optional().describe('Only those who are, or are not.'),
-    updated_since: updatedSince,
+    updated_after: atOrAfter,
     // Only where it is named: a file is handed on.
     fields: columnsFrom([...attendeeColumns, 'ticket_code']),
   }),
@@ -112,7 +112,7 @@ export const exportOrders = {
     event_id: id('event').optional(),
     status: oneOf(orderStatuses).optional().describe('Only orders with this status.'),
     payment_status: anyOf(paymentStatuses).optional().describe('Only orders with one of these.'),
-    updated_since: updatedSince,
+    updated_after: atOrAfter,
     fields: columnsFrom(orderColumns),
   }),
   csv: { name: 'orders', columns: orderColumns },
@@ -128,8 +128,8 @@ export const exportPayments = {
   scope: 'orders:read',
   input: z.strictObject({
     event_id: id('event').optional(),
-    received_after: timestampInput.optional().describe('Booked at this time or later.'),
-    received_before: timestampInput.optional().describe('Booked before.'),
+    received_after: atOrAfter,
+    received_before: before,
     fields: columnsFrom(paymentColumns),
   }),
   csv: { name: 'payments', columns: paymentColumns },

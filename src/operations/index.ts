@@ -57,6 +57,7 @@ const declared: readonly Operation[] = [
     questions.remindUnanswered,
     messages.messageAttendees,
     registrations.registerAttendee,
+    registrations.addAttendee,
     registrations.importAttendees,
   ]),
   ...listedBy('waiting_list', [
@@ -70,6 +71,7 @@ const declared: readonly Operation[] = [
   ...listedBy('orders', [
     orders.listOrders,
     orders.getOrder,
+    orders.listPayments,
     orders.updateOrder,
     orders.recordInvoicePayment,
     orders.voidPayment,

@@ -26,7 +26,7 @@ export const listOf = (item: z.ZodObject) =>
 
 // Sentences of descriptions. Over MCP the instructions of the server have them, once.
 export const nextPage = 'While has_more, send next_cursor as cursor.'
-export const forSync = 'For a sync, pass the start of the last one as updated_since.'
+export const forSync = 'For a sync, pass the start of the last one as updated_after.'
 
 /** Any of a list of values; one alone, or several with commas between them, as a query has them, are such a list. */
 export const anyOf = <const Values extends readonly string[]>(values: Values) =>
@@ -35,9 +35,17 @@ export const anyOf = <const Values extends readonly string[]>(values: Values) =>
     z.array(oneOf(values), 'must be a list').min(1, 'must name at least one').max(values.length, 'must name each once'),
   )
 
-export const updatedSince = timestampInput.optional().describe('Only objects created or changed at or after this time.')
+/** Filters by time. `…_after` includes it, so that a sync loses no row of the same moment; `…_before` leaves it out. */
+export const atOrAfter = timestampInput.optional().describe('Inclusive: RFC 3339 with offset.')
+export const before = timestampInput.optional().describe('Exclusive.')
 
-export const createdSince = timestampInput.optional().describe('At or after this time.')
+/** Former names of filters, which are refused with a hint. */
+export const formerNames: Record<string, string> = {
+  updated_since: 'updated_after',
+  created_since: 'created_after',
+  since: 'updated_after',
+  until: 'created_before',
+}
 
 /** What a search of people takes; the words are matched by SQL. */
 export const searchInput = line(100, new RegExp(`^[^${control}]{3,}$`), 'must be at least 3 characters of one line')

@@ -7,20 +7,24 @@ an import adds a guest → order.created, order.completed
 an import changes a guest → attendee.updated
 in Studio, an order is added, without attendees → none
 … then its first attendee → order.created, order.completed
-… then another attendee → attendee.updated
-a part of an order is paid → payment.recorded
+… then another attendee → attendee.created
+an attendee is added to an order that is not paid → attendee.created, order.updated
+a part of an order is paid → payment.recorded, order.updated
 the rest of it is paid → payment.recorded, order.completed, attendee.updated
-a payment is voided → payment.voided
-a refund is recorded → refund.recorded
-a payment deadline is moved, or the buyer is reminded of it → none
+a payment is voided → payment.voided, order.updated
+a refund is recorded → refund.recorded, order.updated
+a payment deadline is moved → order.updated
+the buyer is reminded of it → none
 an order expires after its payment deadline → order.cancelled, order.expired, attendee.cancelled
 an order that has expired is reopened → order.reopened, attendee.updated
 an order is cancelled, or its last ticket → order.cancelled, attendee.cancelled
 another ticket of an order is cancelled → attendee.cancelled
+… and lowers its total → attendee.cancelled, order.updated
 a cancelled ticket is deleted by hand → none
 an attendee is edited, or their ticket reissued → attendee.updated
-the contact of an order is edited → none
+the contact of an order is edited → order.updated
 a person is erased → attendee.erased
+… who is the contact of the order as well → attendee.erased, order.updated
 a ticket is sent once more → none
 an e-mail comes back, or is given up → email.bounced
 an entry is scanned → attendee.checked_in

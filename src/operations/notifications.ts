@@ -7,8 +7,8 @@ import { directions } from './check-ins.ts'
 import { emailKinds } from './email-kinds.ts'
 import { EventSchema } from './events.ts'
 import { id, one, timestamp } from './fields.ts'
-import { oneOf, timestampInput } from './inputs.ts'
-import { createdSince, listOf, nextPage, paging } from './lists.ts'
+import { oneOf } from './inputs.ts'
+import { atOrAfter, before, listOf, nextPage, paging } from './lists.ts'
 import { type Declared, names } from './operation.ts'
 import { OrderSchema, PaymentSchema, RefundSchema } from './orders.ts'
 import { TicketTypeSchema } from './ticket-types.ts'
@@ -111,7 +111,7 @@ export const listNotifications = {
   input: z.strictObject({
     type: typeFilter,
     after: id('last notification seen: only later ones').optional(),
-    created_since: createdSince,
+    created_after: atOrAfter,
     ...paging,
   }),
   output: listOf(NotificationSchema),
@@ -159,15 +159,15 @@ export const redeliverWebhooks = {
   name: 'redeliver_webhooks',
   title: 'Redeliver webhooks',
   description:
-    'Sends undelivered webhooks of an endpoint again after an outage: all, or since its failing_since; with status delivered also those that arrived. Repeat it while redelivered is 10000.',
+    'Sends undelivered webhooks of an endpoint again after an outage: all, or those tried or added from updated_after on (its failing_since); with status delivered also those that arrived. Repeat it while redelivered is 10000.',
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/redeliver',
   errors: ['webhook_endpoint_disabled'],
   scope: 'events:write',
   input: z.strictObject({
     webhook_endpoint_id: id('webhook endpoint'),
-    since: timestampInput.optional().describe('Tried or added at or after this time, such as failing_since.'),
-    until: timestampInput.optional().describe('Created before this time: RFC 3339 with offset.'),
+    updated_after: atOrAfter,
+    created_before: before,
     status: oneOf(deliveryStatuses).optional().describe('Default failed and pending.'),
   }),
   output: one(WebhookRedeliverySchema),

@@ -5,7 +5,7 @@ import { AttendeeSchema } from './attendees.ts'
 import { amountRetained, changesOf, dryRun, dryRunFirst, effect, ifVersions, notice, notify } from './changes.ts'
 import { currency, id, money, one, ownFields, timestamp, versioned } from './fields.ts'
 import { currencyInput, emailAddress, flag, line, minorUnits, oneOf, ownInputs, timestampInput } from './inputs.ts'
-import { anyOf, emailFilter, forSync, listOf, nextPage, paging, searchInput, updatedSince } from './lists.ts'
+import { anyOf, atOrAfter, before, emailFilter, forSync, listOf, nextPage, paging, searchInput } from './lists.ts'
 import { type Declared, names } from './operation.ts'
 
 export const orderStatuses = ['pending', 'completed', 'cancelled'] as const
@@ -111,7 +111,7 @@ export const newOrder = names(`
 export const listOrders = {
   name: 'list_orders',
   title: 'List orders',
-  description: `Lists orders, newest first. overdue, due_after and due_before list unpaid and expired orders by deadline; an expired order is cancelled with amount_due 0, and reopen_order gives it time. ${nextPage} ${forSync}`,
+  description: `Lists orders, newest first. overdue, due_after and due_before list unpaid and expired orders by deadline. An expired order is cancelled with amount_due 0; reopen_order gives it time. ${nextPage} ${forSync}`,
   method: 'GET',
   path: '/orders',
   scope: 'orders:read',
@@ -132,13 +132,13 @@ export const listOrders = {
       .refine((overdue) => overdue, 'must be true or left out')
       .optional()
       .describe('true: not paid by its deadline.'),
-    due_after: timestampInput.optional().describe('Included.'),
-    due_before: timestampInput.optional().describe('Not included.'),
+    due_after: atOrAfter,
+    due_before: before,
     email: emailFilter,
     reference: line(20).optional().describe('Only the order with this reference.'),
     external_id: line(255).optional().describe('Only the order with this external_id.'),
     payment_reference: line(255).optional().describe('Only with a payment of this external_reference.'),
-    updated_since: updatedSince,
+    updated_after: atOrAfter,
     ...paging,
   }),
   output: listOf(OrderSchema),
@@ -229,6 +229,25 @@ export const cancelOrder = {
   }),
   output: one(OrderSchema).extend({ effect }),
   hints: { destructive: true, idempotent: false, openWorld: true },
+} satisfies Declared
+
+export const listPayments = {
+  name: 'list_payments',
+  title: 'List payments',
+  description: `Lists payments, voided ones as well, the last received first. ${nextPage}`,
+  method: 'GET',
+  path: '/payments',
+  scope: 'orders:read',
+  unlisted: true,
+  lean: names('id order_id method amount received_at external_reference voided_at'),
+  input: z.strictObject({
+    event_id: id('event').optional(),
+    order_id: id('order').optional(),
+    received_after: atOrAfter,
+    received_before: before,
+    ...paging,
+  }),
+  output: listOf(PaymentSchema),
 } satisfies Declared
 
 const amount = minorUnits(1, 1_000_000_000_000)

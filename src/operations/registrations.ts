@@ -2,12 +2,12 @@
 // SQL: supabase/schemas/60-attendees/registrations.sql and 60-attendees/imports.sql; the rules are in 50-orders/rules.sql and 60-attendees/rules.sql.
 
 import * as z from 'zod'
-import { attendeeStatuses, guestFields } from './attendees.ts'
+import { AttendeeSchema, attendeeStatuses, guestFields } from './attendees.ts'
 import { dryRun } from './changes.ts'
 import { promoCodeRefused, salesClosed } from './error-codes.ts'
 import { id, one } from './fields.ts'
 import { between, flag, line, metadataInput, minorUnits, oneOf } from './inputs.ts'
-import type { Declared } from './operation.ts'
+import { type Declared, names } from './operation.ts'
 import { newOrder, OrderSchema, paymentMethods } from './orders.ts'
 
 const Guest = z
@@ -68,6 +68,38 @@ export const registerAttendee = {
     forms: { GuestRegistration: ofOneGuest, GroupRegistration: ofAGroup },
   },
   output: one(OrderSchema),
+  hints: { destructive: false, idempotent: false, openWorld: true },
+} satisfies Declared
+
+export const addAttendee = {
+  name: 'add_attendee',
+  title: 'Add an attendee to an order',
+  description:
+    'Adds a guest to a pending order, at the price and with the promo code of the order: its total rises, and the ticket becomes valid with the others once record_invoice_payment covers it. Other orders take no more guests: register_attendee.',
+  method: 'POST',
+  path: '/orders/{order_id}/attendees',
+  errors: [
+    'order_completed',
+    'order_cancelled',
+    'order_expired',
+    ...salesClosed,
+    'sold_out',
+    'quantity_not_allowed',
+    ...promoCodeRefused,
+    'already_exists',
+  ],
+  scope: 'attendees:write',
+  unlisted: true,
+  lean: names('id name status price discount ticket_code order.reference'),
+  input: z
+    .strictObject({
+      order_id: id('pending order'),
+      ticket_type_id: id('ticket type, one of the event'),
+      ...guestFields,
+    })
+    .partial()
+    .required({ order_id: true, ticket_type_id: true, name: true, email: true }),
+  output: one(AttendeeSchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
 } satisfies Declared
 

@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import { id, timestamp } from './fields.ts'
 import { flag, integer, line } from './inputs.ts'
-import { listOf, nextPage, paging } from './lists.ts'
+import { atOrAfter, before, listOf, nextPage, paging } from './lists.ts'
 import type { Declared } from './operation.ts'
 
 const RequestSchema = z.strictObject({
@@ -52,6 +52,8 @@ export const listRequests = {
       .optional()
       .describe('Only this route, such as /api/v1/events/{event_id}; over MCP the name of an operation.'),
     request_id: line(128).optional().describe('Only the request with this X-Request-Id.'),
+    created_after: atOrAfter,
+    created_before: before,
     ...paging,
   }),
   output: listOf(RequestSchema),

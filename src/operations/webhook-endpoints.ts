@@ -10,14 +10,16 @@ import type { Declared } from './operation.ts'
 /** Each type, and when it is sent. */
 export const notifications = {
   'order.created': 'Guests are registered, or the first attendee of an order is added in Studio.',
+  'order.updated': 'Contact, deadline, total or payments of an order change, and no other type of order.* tells it.',
   'order.completed': 'Nothing is due: the order is free or paid, and its tickets are valid.',
   'order.cancelled': 'The order, or its last ticket, is cancelled.',
   'order.expired': 'The order was not paid by its deadline, and is cancelled.',
   'order.reopened': 'An order that expired gets more time.',
+  'attendee.created': 'An attendee is added to an order that exists; the first ones are part of order.created.',
   'attendee.checked_in': 'An entry is scanned and accepted.',
   'attendee.checked_out': 'An exit is scanned and accepted.',
   'attendee.check_in_undone': 'A check-in is undone.',
-  'attendee.updated': 'An attendee or their ticket changes, or is added to an existing order.',
+  'attendee.updated': 'An attendee or their ticket changes.',
   'attendee.cancelled': 'A ticket is cancelled: one notification for each.',
   'attendee.erased': 'The personal data of an attendee is erased.',
   'event.published': 'An event is published.',
@@ -42,14 +44,15 @@ export const notificationTypes = Object.keys(notifications) as (keyof typeof not
 const endpointStatuses = ['enabled', 'disabled'] as const
 /** There are too many to name in a refusal. */
 export const unknownType = 'must be a type of notification, such as order.completed or attendee.checked_in'
-const subscribableTypes = notificationTypes.filter((type) => type !== 'webhook_endpoint.test')
+/** `*`: every type, also later ones. */
+const endpointTypes = ['*', ...notificationTypes.filter((type) => type !== 'webhook_endpoint.test')] as const
 
 export const WebhookEndpointSchema = z.strictObject({
   object: z.literal('webhook_endpoint'),
   id: id('webhook endpoint'),
   url: z.string(),
   description: z.string().nullable(),
-  types: z.array(z.enum(notificationTypes)).describe('Types it is subscribed to.'),
+  types: z.array(z.enum(endpointTypes)).describe('Types it is subscribed to; *: every type.'),
   event_ids: z.array(z.string()).describe('Send only notifications of these events; empty: all events.'),
   status: z.enum(endpointStatuses),
   disabled_reason: z.string().nullable().describe('Why Usher disabled it; null if a person did.'),
@@ -65,10 +68,11 @@ const endpointEssentials = ['id', 'url', 'description', 'types', 'status', 'disa
 const endpointFields = {
   url: secureUrl.describe('An https URL.'),
   types: z
-    .array(z.enum(subscribableTypes, unknownType))
+    .array(z.enum(endpointTypes, unknownType))
     .min(1, 'must name at least one type')
     .max(50, 'must be at most 50')
-    .describe('Each needs the scope to read its object.'),
+    .refine((types) => !types.includes('*') || types.length === 1, 'must have * alone, or types without it')
+    .describe('Each needs the scope to read its object; * alone: all.'),
   event_ids: z.array(z.guid()).max(100, 'must be at most 100').describe('Only of these events. Empty: all.'),
   description: line(200).nullable().describe('For people.'),
 }

@@ -5359,7 +5359,7 @@ create index payments_recorded_by_idx on public.payments (recorded_by);
 create index payments_organisation_id_external_reference_idx on public.payments (organisation_id, external_reference)
   where external_reference is not null;
 
--- For private.page_of_payment_lines.
+-- For private.page_of_payments and private.page_of_payment_lines.
 create index payments_organisation_id_received_at_idx on public.payments (organisation_id, received_at, id);
 create index payments_event_id_received_at_idx on public.payments (event_id, received_at, id);
 
@@ -5634,6 +5634,7 @@ begin
   );
 end
 $$;
+grant execute on function private.payment_json to scope_orders_read;
 
 create function private.refund_json(refund public.refunds) returns json
 language plpgsql stable set search_path = ''
@@ -6300,13 +6301,17 @@ create trigger check_ins_500_undo after update on public.check_ins
 -- Webhook endpoints: URLs that are notified of the types they subscribe to. Webhooks are signed with a secret per endpoint
 -- (https://www.standardwebhooks.com), which is shown at creation and rotation and never again.
 
--- The first part of a type names the object in its data, which has the JSON shape of the API.
+-- The first part of a type names the object in its data, which has the JSON shape of the API. No notification has the type *: endpoints
+-- subscribe to every type by it.
 create type public.notification_type as enum (
+  '*',
   'order.created',
+  'order.updated',
   'order.completed',
   'order.cancelled',
   'order.expired',
   'order.reopened',
+  'attendee.created',
   'attendee.checked_in',
   'attendee.checked_out',
   'attendee.check_in_undone',
@@ -6353,17 +6358,20 @@ create table public.webhook_endpoints (
   ),
   constraint webhook_endpoints_types_are_chosen check (
     cardinality(types) > 0 and array_position(types, null) is null and 'webhook_endpoint.test' <> all (types)
+    and ('*' <> all (types) or cardinality(types) = 1)
   ),
   constraint webhook_endpoints_event_ids_are_few check (cardinality(event_ids) <= 100 and array_position(event_ids, null) is null),
   constraint webhook_endpoints_disabled_reason_is_bounded check (length(disabled_reason) <= 500)
 );
+comment on constraint webhook_endpoints_types_are_chosen on public.webhook_endpoints is
+  'A webhook endpoint needs * alone, for every type, or at least one type, without webhook_endpoint.test.';
 comment on constraint webhook_endpoints_url_is_https on public.webhook_endpoints is
   'The URL of a webhook endpoint is an https address without a password. http is allowed for localhost only.';
 comment on table public.webhook_endpoints is 'URLs that receive webhooks. Set status to disabled to stop sending. Delete the row to remove it with its deliveries.';
 comment on column public.webhook_endpoints.url is 'A public https address. In development also this machine, by http.';
 comment on column public.webhook_endpoints.description is 'Description of the receiver: one line, up to 200 characters.';
 comment on column public.webhook_endpoints.status is 'enabled or disabled.';
-comment on column public.webhook_endpoints.types is 'Subscribed notification types: at least one, without webhook_endpoint.test.';
+comment on column public.webhook_endpoints.types is 'Subscribed notification types: at least one, without webhook_endpoint.test. * alone: every type, also later ones.';
 comment on column public.webhook_endpoints.event_ids is 'Send only notifications of these events. Empty: all events.';
 comment on column public.webhook_endpoints.disabled_reason is 'Why Usher disabled it. Empty if a person or an API key did.';
 comment on column public.webhook_endpoints.failing_since is 'Since when no delivery has succeeded. Kept by the courier.';
@@ -6388,6 +6396,12 @@ comment on table private.webhook_secrets is 'Secrets that sign webhooks. Signing
 
 create index webhook_secrets_webhook_endpoint_id_idx on private.webhook_secrets (webhook_endpoint_id);
 alter table private.webhook_secrets enable row level security;
+
+-- The types that an endpoint is sent, with later ones where it subscribes to all.
+create function private.subscribed_types(types public.notification_type[]) returns public.notification_type[]
+language plpgsql stable set search_path = ''
+as $$ begin return case when '*' = any (types) then enum_range(null::public.notification_type) else types end; end $$;
+grant execute on function private.subscribed_types to scope_events_write, authenticated;
 
 -- The scope that a key needs to subscribe to a type: the one that reads its object.
 create function private.scope_to_read(type public.notification_type) returns public.api_scope
@@ -6417,7 +6431,7 @@ declare
   v_missing public.api_scope;
 begin
   select private.scope_to_read(t) into v_missing
-  from unnest(types) t
+  from unnest(private.subscribed_types(types)) t
   where private.scope_to_read(t) <> all (private.current_scopes())
   limit 1;
   if found then
@@ -6656,7 +6670,7 @@ grant select (id, organisation_id, type, created_at) on public.notifications to 
 
 -- Ids of the notifications of a page, oldest first: see 00-ground/pages.sql.
 create function private.page_of_notifications(
-  types public.notification_type[], after_transaction_id xid8, after_id uuid, created_since timestamptz, size integer
+  types public.notification_type[], after_transaction_id xid8, after_id uuid, created_after timestamptz, size integer
 ) returns uuid[]
 language plpgsql stable security definer
 set search_path = ''
@@ -6664,8 +6678,8 @@ as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
   v_before_transaction_id xid8 := pg_snapshot_xmin(pg_current_snapshot());
-  v_since timestamptz := coalesce(created_since, '-infinity');
-  v_since_id uuid := private.first_uuid_v7(created_since);
+  v_since timestamptz := coalesce(created_after, '-infinity');
+  v_since_id uuid := private.first_uuid_v7(created_after);
   v_since_transaction_id xid8;
 begin
   -- What was written before that time, by whomever, has a transaction that is older than all which began from then on. Of a hundred such
@@ -6704,7 +6718,7 @@ grant execute on function private.page_of_notifications to scope_events_write;
 create function api.list_notifications(
   type public.notification_type default null,
   after uuid default null,
-  created_since timestamptz default null,
+  created_after timestamptz default null,
   cursor text default null,
   "limit" integer default null
 ) returns json
@@ -6736,7 +6750,7 @@ begin
     v_types := array(select t from unnest(v_types) t where t = list_notifications.type);
   end if;
   v_ids := private.page_of_notifications(
-    v_types, coalesce(v_last.transaction_id, '0'), coalesce(v_last.id, '00000000-0000-0000-0000-000000000000'), created_since, v_size + 1
+    v_types, coalesce(v_last.transaction_id, '0'), coalesce(v_last.id, '00000000-0000-0000-0000-000000000000'), created_after, v_size + 1
   );
   for v_notification in
     select n.* from public.notifications n where n.id = any (v_ids)
@@ -6838,7 +6852,7 @@ begin
     from public.webhook_endpoints w
     where w.organisation_id = new.organisation_id
       and w.status = 'enabled'
-      and new.type = any (w.types)
+      and new.type = any (private.subscribed_types(w.types))
       -- Reads the data only for an endpoint that chose events.
       and (
         w.event_ids = '{}'
@@ -6914,7 +6928,7 @@ begin
       409, 'webhook_endpoint_disabled', 'The webhook endpoint is disabled.', 'webhook_endpoint_id',
       hint => 'Enable it first' || case when private.is_by_hand() then '.' else ': update_webhook_endpoint.' end
     );
-  elsif type <> 'webhook_endpoint.test' and type <> all (v_webhook_endpoint.types) then
+  elsif type <> 'webhook_endpoint.test' and type <> all (private.subscribed_types(v_webhook_endpoint.types)) then
     perform private.refuse(
       409, 'type_not_subscribed', 'The webhook endpoint no longer subscribes to this type.', 'type',
       hint => 'Add the type to the endpoint first.'
@@ -6958,7 +6972,8 @@ begin
     delete from public.webhook_deliveries d where d.webhook_endpoint_id = old.id;
   elsif new.types is distinct from old.types then
     update public.webhook_deliveries d set status = 'cancelled'
-    where d.webhook_endpoint_id = new.id and d.status = 'pending' and d.type <> all (array_append(new.types, 'webhook_endpoint.test'));
+    where d.webhook_endpoint_id = new.id and d.status = 'pending'
+      and d.type <> all (array_append(private.subscribed_types(new.types), 'webhook_endpoint.test'));
   end if;
   return null;
 end
@@ -8256,16 +8271,16 @@ grant execute on function private.actor_name to scope_events_write, authenticate
 
 -- Ids of the entries of a page, newest first: see 00-ground/pages.sql.
 create function private.page_of_audit_entries(
-  object_types public.audit_object[], object_id uuid, created_since timestamptz, before uuid, size integer
+  object_types public.audit_object[], object_id uuid, created_after timestamptz, before uuid, size integer
 ) returns uuid[]
 language plpgsql stable security definer
 set search_path = ''
 as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
-  v_since timestamptz := coalesce(created_since, '-infinity');
+  v_since timestamptz := coalesce(created_after, '-infinity');
   -- An entry is written after its transaction began, which is its time.
-  v_after uuid := coalesce(private.first_uuid_v7(created_since), '00000000-0000-0000-0000-000000000000');
+  v_after uuid := coalesce(private.first_uuid_v7(created_after), '00000000-0000-0000-0000-000000000000');
 begin
   if page_of_audit_entries.object_id is not null then
     return array(
@@ -8297,7 +8312,7 @@ grant execute on function private.page_of_audit_entries to scope_events_write;
 create function api.list_audit_entries(
   object_type public.audit_object default null,
   object_id uuid default null,
-  created_since timestamptz default null,
+  created_after timestamptz default null,
   cursor text default null,
   "limit" integer default null
 ) returns json
@@ -8314,7 +8329,7 @@ begin
     v_types := array(select t from unnest(v_types) t where t = list_audit_entries.object_type);
   end if;
   v_ids := private.page_of_audit_entries(
-    v_types, list_audit_entries.object_id, list_audit_entries.created_since, v_before, v_size + 1
+    v_types, list_audit_entries.object_id, list_audit_entries.created_after, v_before, v_size + 1
   );
   v_items := array(
     select json_build_object(
@@ -10143,6 +10158,28 @@ create constraint trigger orders_600_notify after update on public.orders
   for each row when (new.status <> old.status and new.cancellation_reason is distinct from 'event_cancelled')
   execute function private.tg_orders__notify();
 
+-- Any other edit of an order that was there before, once a transaction: neither of a version that a later edit replaces, nor of one that
+-- another type has told.
+create function private.tg_orders__notify_update() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if exists (select from public.orders o where o.id = new.id and o.version = new.version) and not exists (
+    select from public.notifications n
+    where n.subject_id = new.id
+      and n.type in ('order.created', 'order.completed', 'order.cancelled', 'order.expired', 'order.reopened')
+      and (n.data ->> 'version')::integer = new.version
+  ) then
+    perform private.notify_of_orders(array[new.id], '{order.updated}');
+  end if;
+  return null;
+end
+$$;
+create constraint trigger orders_610_notify_update after update on public.orders
+  deferrable initially deferred
+  for each row when (new.version <> old.version and new.status = old.status and new.created_at <> now())
+  execute function private.tg_orders__notify_update();
+
 -- Arguments: the type, and the column that has the payment.
 create function private.tg__notify_of_payment() returns trigger
 language plpgsql volatile security definer set search_path = ''
@@ -10197,7 +10234,7 @@ begin
     select from public.attendees a where a.order_id = new.order_id and a.created_at < now()
   ) then
     insert into public.notifications (organisation_id, type, data, subject_id)
-    select a.organisation_id, 'attendee.updated', private.attendee_json(a, with_url => false), a.order_id
+    select a.organisation_id, 'attendee.created', private.attendee_json(a, with_url => false), a.order_id
     from public.attendees a
     where a.id = new.id;
     return null;
@@ -14542,7 +14579,7 @@ create function api.list_orders(
   reference text default null,
   external_id text default null,
   payment_reference text default null,
-  updated_since timestamptz default null,
+  updated_after timestamptz default null,
   cursor text default null,
   "limit" integer default null
 ) returns json
@@ -14581,12 +14618,12 @@ begin
   -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not, little was,
   -- or does, and all of that is read.
   foreach v_chunk in array case
-    when v_named is null and (v_patterns is not null or updated_since is not null) then array[v_size + 1, 1000, null] else array[v_size + 1]
+    when v_named is null and (v_patterns is not null or updated_after is not null) then array[v_size + 1, 1000, null] else array[v_size + 1]
   end loop
     v_ids := case
       when v_named is not null then v_named
       when v_chunk is null and v_patterns is not null then private.matching_orders(null, v_patterns, list_orders.event_id)
-      when v_chunk is null then array(select o.id from public.orders o where o.updated_at >= updated_since)
+      when v_chunk is null then array(select o.id from public.orders o where o.updated_at >= updated_after)
       when v_is_by_deadline then private.page_of_due_orders(
         list_orders.event_id, list_orders.status, list_orders.payment_status, v_due_before, v_after, v_chunk
       )
@@ -14601,7 +14638,7 @@ begin
         and (list_orders.payment_status is null or o.payment_status = any (list_orders.payment_status))
         and (list_orders.email is null or o.email_lower = lower(list_orders.email))
         and (list_orders.external_id is null or o.external_id = list_orders.external_id)
-        and (updated_since is null or o.updated_at >= updated_since)
+        and (updated_after is null or o.updated_at >= updated_after)
         and case
           when v_is_by_deadline
             then (o.payment_status in ('awaiting_payment', 'partially_paid') or o.cancellation_reason = 'expired')
@@ -14627,6 +14664,99 @@ $$;
 comment on function api.list_orders is
   'Orders of the organisation with their attendees, newest first or by deadline, with optional filters: { data, has_more, next_cursor }.';
 grant execute on function api.list_orders to scope_orders_read;
+
+-- Ids of a page of payments, the last received first: see 00-ground/pages.sql.
+create function private.page_of_payments(
+  event_id uuid, order_id uuid, received_after timestamptz, before private.start_position, size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = ''
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_event_ids uuid[] := array(
+    select e.id from public.events e where e.id = page_of_payments.event_id and e.organisation_id = any (v_organisation_ids)
+  );
+  v_from timestamptz := coalesce(received_after, '-infinity');
+begin
+  -- Of one order there are few.
+  if order_id is not null then
+    return array(
+      select p.id from public.payments p
+      where p.order_id = page_of_payments.order_id and (p.organisation_id = any (v_organisation_ids)) is true
+    );
+  end if;
+  return array(
+    select f.id
+    from (
+      (
+        select p.received_at, p.id
+        from public.payments p
+        where page_of_payments.event_id is null and p.organisation_id = any (v_organisation_ids)
+          and (p.received_at, p.id) < (before.starts_at, before.id) and p.received_at >= v_from
+        order by p.organisation_id desc, p.received_at desc, p.id desc
+        limit size
+      )
+      union all
+      (
+        select p.received_at, p.id
+        from public.payments p
+        where p.event_id = any (v_event_ids) and (p.received_at, p.id) < (before.starts_at, before.id) and p.received_at >= v_from
+        order by p.event_id desc, p.received_at desc, p.id desc
+        limit size
+      )
+    ) f
+    order by f.received_at desc, f.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.page_of_payments to scope_orders_read;
+
+create function api.list_payments(
+  event_id uuid default null,
+  order_id uuid default null,
+  received_after timestamptz default null,
+  received_before timestamptz default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before private.start_position := private.after_start_cursor(cursor);
+  v_items json[];
+  v_cursors text[];
+begin
+  if cursor is null then
+    v_before := row('infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+  end if;
+  if v_before.starts_at >= received_before then
+    v_before := row(received_before, '00000000-0000-0000-0000-000000000000');
+  end if;
+  select
+    array_agg(private.payment_json(p, (select v.created_at from public.payment_voids v where v.payment_id = p.id)) order by p.received_at desc, p.id desc),
+    array_agg(private.encode_start_cursor(row(p.received_at, p.id)::private.start_position) order by p.received_at desc, p.id desc)
+  into v_items, v_cursors
+  from (
+    select p.*
+    from unnest(private.page_of_payments(
+      list_payments.event_id, list_payments.order_id, received_after, v_before, v_size + 1
+    )) i (id)
+    join public.payments p on p.id = i.id
+    where (list_payments.event_id is null or p.event_id = list_payments.event_id)
+      and (received_after is null or p.received_at >= received_after)
+      and (p.received_at, p.id) < (v_before.starts_at, v_before.id)
+    order by p.received_at desc, p.id desc
+    limit v_size + 1
+  ) p;
+  return private.page(v_items, v_size, v_cursors);
+end
+$$;
+comment on function api.list_payments is
+  'Payments of the organisation, the last received first, with optional filters: { data, has_more, next_cursor }.';
+grant execute on function api.list_payments to scope_orders_read;
 
 create function api.get_order(order_id uuid) returns json
 language plpgsql stable set search_path = ''
@@ -16492,7 +16622,7 @@ create function private.search_attendees(
   status public.attendee_status default null,
   checked_in boolean default null,
   ticket_email_status public.email_status default null,
-  updated_since timestamptz default null,
+  updated_after timestamptz default null,
   before uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
   size integer default 50,
   inside boolean default null
@@ -16538,7 +16668,7 @@ begin
         and (search_attendees.checked_in is null or a.checked_in = search_attendees.checked_in)
         and (search_attendees.inside is null or a.inside = search_attendees.inside)
         and (search_attendees.ticket_email_status is null or a.ticket_email_status = search_attendees.ticket_email_status)
-        and (search_attendees.updated_since is null or a.updated_at >= search_attendees.updated_since)
+        and (search_attendees.updated_after is null or a.updated_at >= search_attendees.updated_after)
     )
     select f.id from found f order by f.id desc limit size
   );
@@ -16616,7 +16746,7 @@ grant execute on function private.page_of_attendees to scope_attendees_read;
 
 -- Ids of all attendees that a search matches, that gave or owe an answer, or that were updated since a time: for what little of it is among
 -- the newest.
-create function private.attendees_found(event_id uuid, patterns text[], updated_since timestamptz, answer jsonb, unanswered boolean)
+create function private.attendees_found(event_id uuid, patterns text[], updated_after timestamptz, answer jsonb, unanswered boolean)
 returns uuid[]
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -16640,7 +16770,7 @@ begin
     return array(
       select a.id
       from public.attendees a
-      where a.organisation_id = private.current_organisation_id() and a.updated_at >= attendees_found.updated_since
+      where a.organisation_id = private.current_organisation_id() and a.updated_at >= attendees_found.updated_after
     );
   end if;
   return private.search_attendees(patterns, E'\n', attendees_found.event_id, size => null);
@@ -16672,7 +16802,7 @@ create function api.list_attendees(
   email text default null,
   reference text default null,
   external_id text default null,
-  updated_since timestamptz default null,
+  updated_after timestamptz default null,
   cursor text default null,
   "limit" integer default null,
   inside boolean default null,
@@ -16705,11 +16835,11 @@ begin
   -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not, little was,
   -- or does, and all of that is read.
   foreach v_chunk in array case
-    when v_named is null and num_nonnulls(v_patterns, updated_since, v_answer, nullif(unanswered, false)) > 0 then array[v_size + 1, 1000, null] else array[v_size + 1]
+    when v_named is null and num_nonnulls(v_patterns, updated_after, v_answer, nullif(unanswered, false)) > 0 then array[v_size + 1, 1000, null] else array[v_size + 1]
   end loop
     v_ids := case
       when v_named is not null then v_named
-      when v_chunk is null then private.attendees_found(list_attendees.event_id, v_patterns, updated_since, v_answer, unanswered)
+      when v_chunk is null then private.attendees_found(list_attendees.event_id, v_patterns, updated_after, v_answer, unanswered)
       else private.page_of_attendees(
         list_attendees.event_id, list_attendees.ticket_type_id, list_attendees.status, list_attendees.checked_in,
         list_attendees.ticket_email_status, v_before, v_chunk, list_attendees.inside
@@ -16728,7 +16858,7 @@ begin
         and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
         and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
         and (list_attendees.reference is null or (select o.reference from public.orders o where o.id = a.order_id) = private.code_form(list_attendees.reference))
-        and (updated_since is null or a.updated_at >= updated_since)
+        and (updated_after is null or a.updated_at >= updated_after)
         and (v_answer is null or a.answers @> v_answer)
         and (unanswered is not true or private.unanswered(a) <> '{}')
         and (v_patterns is null or split_part(a.search_text, E'\n', 1) ~ all (v_patterns))
@@ -17167,8 +17297,9 @@ grant execute on function private.assert_page_takes_orders, private.assert_page_
 
 -- schemas/60-attendees/registrations.sql
 
--- Registration: an order with its attendees, either complimentary and completed at once, or payable and pending until paid. Whoever registers,
--- a call, a batch of them, an import, an offer that is accepted or a row of the view, has an array of calls of register_attendee, as JSON
+-- Registration: an order with its attendees, either complimentary and completed at once, or payable and pending until paid; or one attendee more
+-- of an order that is pending. Whoever registers, a call, a batch of them, an import, an offer that is accepted or a row of the view, has an array
+-- of calls of register_attendee, as JSON
 -- (private.with_guests); private.register answers an outcome for each. The rules are in the triggers of orders and attendees (rules.sql).
 
 -- A guest of a registration, of an import or of the waiting list, as JSON has one.
@@ -17266,29 +17397,33 @@ $$;
 grant execute on function private.assert_registrable to scope_attendees_write;
 
 -- Adds all orders in one statement and all attendees in another, so that the triggers on statements run once: the ids of the orders. Top-level
--- name, e-mail address and company are the buyer's; without them the first guest is the buyer.
+-- name, e-mail address and company are the buyer's; without them the first guest is the buyer. A call with order_id stands alone, and adds no order.
 create function private.add_registrations(calls jsonb[]) returns uuid[]
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_order_ids uuid[];
 begin
-  with added as (
-    insert into public.orders (event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata)
-    select
-      r.event_id, coalesce(r.name, g.first ->> 'name'), coalesce(r.email, g.first ->> 'email'),
-      case when coalesce(r.name, r.email, r.company) is null then g.first ->> 'company' else r.company end,
-      coalesce(r.send_email, true), r.payment_method, r.promo_code, r.external_id, coalesce(r.metadata, '{}')
-    from unnest(calls) with ordinality c (call, place)
-    cross join lateral jsonb_to_record(c.call) r (
-      event_id uuid, name text, email text, company text, send_email boolean, payment_method public.payment_method, promo_code text,
-      external_id text, metadata jsonb
+  if calls[1] ->> 'order_id' is not null then
+    v_order_ids := array[(calls[1] ->> 'order_id')::uuid];
+  else
+    with added as (
+      insert into public.orders (event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata)
+      select
+        r.event_id, coalesce(r.name, g.first ->> 'name'), coalesce(r.email, g.first ->> 'email'),
+        case when coalesce(r.name, r.email, r.company) is null then g.first ->> 'company' else r.company end,
+        coalesce(r.send_email, true), r.payment_method, r.promo_code, r.external_id, coalesce(r.metadata, '{}')
+      from unnest(calls) with ordinality c (call, place)
+      cross join lateral jsonb_to_record(c.call) r (
+        event_id uuid, name text, email text, company text, send_email boolean, payment_method public.payment_method, promo_code text,
+        external_id text, metadata jsonb
+      )
+      cross join lateral (select c.call #> '{attendees,0}' as first) g
+      order by c.place
+      returning id
     )
-    cross join lateral (select c.call #> '{attendees,0}' as first) g
-    order by c.place
-    returning id
-  )
-  select array_agg(a.id) into v_order_ids from added a;
+    select array_agg(a.id) into v_order_ids from added a;
+  end if;
 
   insert into public.attendees (
     event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata, answers
@@ -17303,8 +17438,38 @@ end
 $$;
 grant execute on function private.add_registrations to scope_attendees_write, authenticated;
 
--- The outcomes of registrations: orders that this transaction has added for the calling key, as its triggers have left them. Security
--- definer: a registering key may not read prices, and under row level security the planner may read the whole organisation for each order.
+-- The order of another attendee, locked as their own triggers lock it: its event. Security definer: a registering key may not read orders.
+create function private.lock_pending_order(order_id uuid) returns uuid
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+begin
+  perform private.lock_event_shared(o.event_id)
+  from public.orders o
+  where o.id = lock_pending_order.order_id and not private.is_foreign(o.organisation_id);
+  select o.* into v_order
+  from public.orders o
+  where o.id = lock_pending_order.order_id and not private.is_foreign(o.organisation_id)
+  for no key update;
+  if not found then
+    perform private.refuse_not_found('order_id');
+  elsif v_order.cancellation_reason = 'expired' then
+    perform private.refuse_expired(v_order);
+  elsif v_order.status = 'cancelled' then
+    perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id');
+  elsif v_order.status = 'completed' then
+    perform private.refuse(
+      409, 'order_completed', 'This order is completed and takes no more attendees.', 'order_id', hint => 'Register the person in a new order.'
+    );
+  end if;
+  return v_order.event_id;
+end
+$$;
+grant execute on function private.lock_pending_order to scope_attendees_write;
+
+-- The outcomes of registrations: orders that this transaction has added for the calling key, or the attendee whom it has added to one, as its
+-- triggers have left them. Security definer: a registering key may not read prices, and under row level security the planner may read the whole organisation for each order.
 create function private.outcomes_of_registrations(order_ids uuid[]) returns json[]
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -17336,9 +17501,11 @@ begin
         )) as is_repeated
       from public.attendees a
       join public.ticket_types t on t.id = a.ticket_type_id
-      where a.order_id = o.id
+      where a.order_id = o.id and a.created_at = now()
     ) a
-    cross join lateral (select private.order_json(o, a.attendees) as data) r
+    cross join lateral (
+      select case when o.created_at = now() then private.order_json(o, a.attendees) else a.attendees -> 0 end as data
+    ) r
     cross join lateral (select array_remove(
       array[
         case when a.has_price and o.payment_method is null then private.warning_of_gift() end,
@@ -17347,7 +17514,7 @@ begin
       ],
       null
     ) as warnings) w
-    where o.created_at = now() and o.organisation_id = coalesce(v_organisation_id, o.organisation_id)
+    where a.attendees is not null and o.organisation_id = coalesce(v_organisation_id, o.organisation_id)
     order by i.place
   );
 end
@@ -17385,6 +17552,9 @@ begin
     end if;
     -- Whoever has several took the locks of all.
     perform private.lock_external_ids(calls);
+    if calls[1] ->> 'order_id' is not null then
+      calls[1] := calls[1] || jsonb_build_object('event_id', private.lock_pending_order((calls[1] ->> 'order_id')::uuid));
+    end if;
   elsif (
     select count(c ->> 'idempotency_key') <> count(distinct c ->> 'idempotency_key')
       or bool_or(private.replay_outcome(c ->> 'idempotency_key', c ->> 'request_fingerprint') is not null)
@@ -17442,6 +17612,32 @@ $$;
 comment on function api.register_attendee is
   'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary unless payment_method is given. 404 not_found; 409 event_not_published, event_ended, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, total_changed, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
 grant execute on function api.register_attendee to scope_attendees_write;
+
+create function api.add_attendee(
+  order_id uuid,
+  ticket_type_id uuid,
+  name text,
+  email text,
+  company text default null,
+  external_id text default null,
+  metadata jsonb default null,
+  answers jsonb default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  return (private.register(array[private.with_guests(jsonb_build_object(
+    'order_id', order_id, 'ticket_type_id', ticket_type_id, 'name', name, 'email', email, 'company', company,
+    'external_id', external_id, 'metadata', metadata, 'answers', answers,
+    'idempotency_key', idempotency_key, 'request_fingerprint', request_fingerprint
+  ))]))[1];
+end
+$$;
+comment on function api.add_attendee is
+  'Adds a guest to a pending order, with the payment method and promo code of the order: 201 with the attendee. 404 not_found; 409 order_completed, order_cancelled, order_expired, event_not_published, event_ended, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
+grant execute on function api.add_attendee to scope_attendees_write;
 
 -- Its calls by one key, as one. Locks that would otherwise be taken call by call are taken here, in one order for all batches.
 create function api.register_attendees(calls jsonb) returns json
@@ -20387,7 +20583,7 @@ create function api.export_attendees_page(
   ticket_type_id uuid default null,
   status public.attendee_status default null,
   checked_in boolean default null,
-  updated_since timestamptz default null,
+  updated_after timestamptz default null,
   cursor text default null,
   size integer default 250
 ) returns json
@@ -20395,7 +20591,7 @@ language plpgsql stable set search_path = ''
 as $$
 declare
   -- Of those that changed there may be few: more are looked at.
-  v_scanned integer := case when updated_since is null then size else size * 10 end;
+  v_scanned integer := case when updated_after is null then size else size * 10 end;
   v_ids uuid[];
 begin
   perform private.assert_own_objects(export_attendees_page.event_id, export_attendees_page.ticket_type_id);
@@ -20411,8 +20607,8 @@ begin
         -- Not of the view: members who may read that see no codes.
         select x.*, a.ticket_code from public.attendee_export x join public.attendees a on a.id = x.id where x.id = i.id offset 0
       ) v
-      where export_attendees_page.updated_since is null
-        or exists (select from public.attendees a where a.id = i.id and a.updated_at >= export_attendees_page.updated_since)
+      where export_attendees_page.updated_after is null
+        or exists (select from public.attendees a where a.id = i.id and a.updated_at >= export_attendees_page.updated_after)
       order by i.place
       limit size + 1
     ),
@@ -20430,7 +20626,7 @@ create function api.export_attendees(
   ticket_type_id uuid default null,
   status public.attendee_status default null,
   checked_in boolean default null,
-  updated_since timestamptz default null,
+  updated_after timestamptz default null,
   fields text[] default null,
   idempotency_key text default null,
   request_fingerprint text default null
@@ -20441,10 +20637,10 @@ begin
   return private.export_link(
     'export_attendees', 'public.attendee_export',
     jsonb_build_object(
-      'event_id', event_id, 'ticket_type_id', ticket_type_id, 'status', status, 'checked_in', checked_in, 'updated_since', updated_since,
+      'event_id', event_id, 'ticket_type_id', ticket_type_id, 'status', status, 'checked_in', checked_in, 'updated_after', updated_after,
       'fields', fields
     ),
-    case when updated_since is null then private.page_of_attendees(
+    case when updated_after is null then private.page_of_attendees(
       event_id, ticket_type_id, status, checked_in, null, private.before_cursor(null), 10001
     ) end,
     idempotency_key, request_fingerprint
@@ -20459,14 +20655,14 @@ create function api.export_orders_page(
   event_id uuid default null,
   status public.order_status default null,
   payment_status public.payment_status[] default null,
-  updated_since timestamptz default null,
+  updated_after timestamptz default null,
   cursor text default null,
   size integer default 250
 ) returns json
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_scanned integer := case when updated_since is null then size else size * 10 end;
+  v_scanned integer := case when updated_after is null then size else size * 10 end;
   v_ids uuid[];
 begin
   perform private.assert_own_objects(export_orders_page.event_id);
@@ -20479,8 +20675,8 @@ begin
       select to_json(v)
       from unnest(v_ids) with ordinality i (id, place)
       cross join lateral (select x.* from public.order_export x where x.id = i.id offset 0) v
-      where export_orders_page.updated_since is null
-        or exists (select from public.orders o where o.id = i.id and o.updated_at >= export_orders_page.updated_since)
+      where export_orders_page.updated_after is null
+        or exists (select from public.orders o where o.id = i.id and o.updated_at >= export_orders_page.updated_after)
       order by i.place
       limit size + 1
     ),
@@ -20497,7 +20693,7 @@ create function api.export_orders(
   event_id uuid default null,
   status public.order_status default null,
   payment_status public.payment_status[] default null,
-  updated_since timestamptz default null,
+  updated_after timestamptz default null,
   fields text[] default null,
   idempotency_key text default null,
   request_fingerprint text default null
@@ -20508,9 +20704,9 @@ begin
   return private.export_link(
     'export_orders', 'public.order_export',
     jsonb_build_object(
-      'event_id', event_id, 'status', status, 'payment_status', payment_status, 'updated_since', updated_since, 'fields', fields
+      'event_id', event_id, 'status', status, 'payment_status', payment_status, 'updated_after', updated_after, 'fields', fields
     ),
-    case when updated_since is null then private.page_of_orders(event_id, status, payment_status, private.before_cursor(null), 10001) end,
+    case when updated_after is null then private.page_of_orders(event_id, status, payment_status, private.before_cursor(null), 10001) end,
     idempotency_key, request_fingerprint
   );
 end
@@ -20791,6 +20987,8 @@ create function api.list_requests(
   failed boolean default null,
   route text default null,
   request_id text default null,
+  created_after timestamptz default null,
+  created_before timestamptz default null,
   cursor text default null,
   "limit" integer default null
 ) returns json
@@ -20823,6 +21021,8 @@ begin
       and (failed is null or (r.status >= 400) = failed)
       and (list_requests.route is null or r.route = list_requests.route)
       and (list_requests.request_id is null or r.request_id = list_requests.request_id)
+      and (created_after is null or r.created_at >= created_after)
+      and (created_before is null or r.created_at < created_before)
     order by r.id desc
     limit v_size + 1
   );
@@ -21979,7 +22179,7 @@ begin
   update public.webhook_deliveries d set status = 'cancelled'
   where d.id = any (v_ids) and not exists (
     select from public.webhook_endpoints w
-    where w.id = d.webhook_endpoint_id and d.type = any (array_append(w.types, 'webhook_endpoint.test'))
+    where w.id = d.webhook_endpoint_id and d.type = any (array_append(private.subscribed_types(w.types), 'webhook_endpoint.test'))
   );
   update public.webhook_deliveries d
   set status = 'failed', last_error = 'Given up after 20 attempts without a recorded result.'
@@ -22332,8 +22532,8 @@ grant execute on function api.redeliver_webhook to scope_events_write;
 -- per call, oldest first. That time is one of the delivery: what an endpoint failed to take may be older than `failing_since`. What is due or in flight is left alone, so that a repeated call finds the rest.
 create function api.redeliver_webhooks(
   webhook_endpoint_id uuid,
-  since timestamptz default null,
-  until timestamptz default null,
+  updated_after timestamptz default null,
+  created_before timestamptz default null,
   status public.webhook_delivery_status default null,
   idempotency_key text default null,
   request_fingerprint text default null
@@ -22368,9 +22568,9 @@ begin
     where f.webhook_endpoint_id = v_webhook_endpoint.id
       and f.status = any (v_statuses)
       and (f.status <> 'pending' or (f.next_attempt_at > now() and coalesce(f.claimed_until <= now(), true)))
-      and f.type = any (v_webhook_endpoint.types)
-      and (since is null or f.updated_at >= since)
-      and (until is null or f.created_at < until)
+      and f.type = any (private.subscribed_types(v_webhook_endpoint.types))
+      and (updated_after is null or f.updated_at >= updated_after)
+      and (created_before is null or f.created_at < created_before)
     order by f.id
     limit 10000
     for no key update

@@ -23,6 +23,7 @@ const lists = {
   list_audit_entries: 'scope_events_write',
   list_webhook_deliveries: 'scope_events_write',
   list_emails: 'scope_attendees_read',
+  list_payments: 'scope_orders_read',
 } as const
 
 type List = keyof typeof lists
@@ -95,8 +96,8 @@ const cases: [List, Filters, number][] = [
   ['list_attendees', { ticket_email_status: 'failed' }, 0],
   ['list_attendees', { event_id: id(1), ticket_type_id: id(2), checked_in: true, status: 'active' }, 0],
   ['list_attendees', { event_id: id(1), ticket_email_status: 'bounced' }, 0],
-  ['list_attendees', { updated_since: '2000-01-01' }, 50],
-  ['list_attendees', { event_id: id(1), updated_since: future }, 0],
+  ['list_attendees', { updated_after: '2000-01-01' }, 50],
+  ['list_attendees', { event_id: id(1), updated_after: future }, 0],
   ['list_attendees', { search: 'nobody' }, 0],
   ['list_attendees', { search: 'MÜLLER guest' }, 3],
   ['list_attendees', { search: 'ae'.repeat(50) }, 0],
@@ -118,7 +119,12 @@ const cases: [List, Filters, number][] = [
   ['list_orders', { reference: '00000001' }, 1],
   ['list_orders', { external_id: 'crm-1' }, 1],
   ['list_orders', { email: 'guest1@example.com' }, 1],
-  ['list_orders', { updated_since: future }, 0],
+  ['list_orders', { updated_after: future }, 0],
+  ['list_payments', {}, 50],
+  ['list_payments', { cursor: startCursor('2026-01-02', 10_000) }, 50],
+  ['list_payments', { event_id: id(1) }, 50],
+  ['list_payments', { order_id: id(3) }, 1],
+  ['list_payments', { received_after: '2025-01-01', received_before: '2026-01-01' }, 0],
   ['list_check_ins', {}, 50],
   ['list_check_ins', { event_id: id(1), result: 'rejected' }, 0],
   ['list_check_ins', { attendee_id: id(4) }, 1],
@@ -130,11 +136,11 @@ const cases: [List, Filters, number][] = [
   ['list_notifications', {}, 50],
   ['list_notifications', { type: 'order.cancelled' }, 0],
   ['list_notifications', { after: id(6) }, 50],
-  ['list_notifications', { created_since: '2000-01-01' }, 50],
-  ['list_notifications', { created_since: future, type: 'order.completed' }, 0],
+  ['list_notifications', { created_after: '2000-01-01' }, 50],
+  ['list_notifications', { created_after: future, type: 'order.completed' }, 0],
   ['list_audit_entries', {}, 50],
   ['list_audit_entries', { object_type: 'order' }, 0],
-  ['list_audit_entries', { created_since: future }, 0],
+  ['list_audit_entries', { created_after: future }, 0],
   ['list_webhook_deliveries', {}, 50],
   ['list_webhook_deliveries', { status: 'failed' }, 0],
   ['list_webhook_deliveries', { type: 'event.cancelled' }, 0],
@@ -149,7 +155,7 @@ const cases: [List, Filters, number][] = [
 test.each(cases)('%s %j is found by key', async (list, filters, expected) => {
   const { pages, items } = await costOf(list, filters)
   expect(items).toBe(expected)
-  expect(pages).toBeLessThan('updated_since' in filters || 'search' in filters ? 4500 : items < 2 ? 180 : 800)
+  expect(pages).toBeLessThan('updated_after' in filters || 'search' in filters ? 4500 : items < 2 ? 180 : 800)
 })
 
 test.each([

@@ -5,7 +5,7 @@ do $$
 declare
   v_table text;
 begin
-  foreach v_table in array array['api_keys', 'events', 'ticket_types', 'orders', 'attendees', 'check_ins', 'notifications', 'webhook_endpoints', 'webhook_deliveries'] loop
+  foreach v_table in array array['api_keys', 'events', 'ticket_types', 'orders', 'attendees', 'payments', 'check_ins', 'notifications', 'webhook_endpoints', 'webhook_deliveries'] loop
     execute format('alter table public.%I set (autovacuum_enabled = false)', v_table);
     execute format('alter table public.%I disable trigger user', v_table);
   end loop;
@@ -36,6 +36,8 @@ select pg_temp.id(4, i), organisation_id, pg_temp.id(1, 1), pg_temp.id(3, i), pg
   'guest' || i || '@example.com', 'EUR', lpad(i::text, 16, '0'), md5(i::text), 'sent', 'crm-' || i,
   'guest' || case i % 10000 when 7 then ' muller' else '' end || ' ' || lpad(i::text, 8, '0') || E'\tguest' || i || '@example.com crm-' || i || E'\n'
 from c, generate_series(1, 30000) i;
+insert into public.payments (id, organisation_id, event_id, order_id, amount, currency, received_at)
+select pg_temp.id(9, i), organisation_id, pg_temp.id(1, 1), pg_temp.id(3, i), 1, 'EUR', '2026-01-01Z' from c, generate_series(1, 30000) i;
 insert into public.check_ins (id, organisation_id, event_id, attendee_id, code, result)
 select pg_temp.id(7, i), organisation_id, pg_temp.id(1, 1), pg_temp.id(4, i), 'code', 'accepted' from c, generate_series(1, 30000) i;
 insert into public.webhook_endpoints (id, organisation_id, url, types)

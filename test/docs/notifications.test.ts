@@ -36,6 +36,8 @@ async function arrange(options?: { capacity?: number; quantity?: number; status?
     event,
     act,
     unpaid: () => actions.register({ ticketTypeId: priced, invoice: true }),
+    add: (orderId: string) =>
+      act('POST', `/orders/${orderId}/attendees`, { ticket_type_id: priced, name: 'Ada', email: 'ada@example.com' }),
     attendeesOf: async (orderId: string): Promise<{ id: string; ticket_code: string }[]> =>
       act('GET', `/attendees?order_id=${orderId}`),
     attendee: async (registration = {}): Promise<{ id: string; ticket_code: string }> =>
@@ -89,6 +91,10 @@ const facts: Record<string, () => Promise<(() => Promise<unknown>)[]>> = {
     await addAttendee(id, w.event.ticketTypeId)
     return () => addAttendee(id, w.event.ticketTypeId)
   }),
+  'an attendee is added to an order that is not paid': each(async (w) => {
+    const id = await w.unpaid()
+    return () => w.add(id)
+  }),
   'a part of an order is paid': each(async (w) => {
     const id = await w.unpaid()
     return () => w.pay(id, 900)
@@ -109,10 +115,14 @@ const facts: Record<string, () => Promise<(() => Promise<unknown>)[]>> = {
     await w.pay(id, 4900)
     return () => w.act('POST', `/orders/${id}/refunds`, { amount: 900 })
   }),
-  'a payment deadline is moved, or the buyer is reminded of it': each(async (w) => {
+  'a payment deadline is moved': each(async (w) => {
     const id = await w.unpaid()
+    return () => w.act('PATCH', `/orders/${id}`, { payment_due_at: new Date(Date.now() + 3_600_000).toISOString() })
+  }),
+  'the buyer is reminded of it': each(async (w) => {
+    const id = await w.unpaid()
+    await w.act('PATCH', `/orders/${id}`, { payment_due_at: new Date(Date.now() + 3_600_000).toISOString() })
     return async () => {
-      await w.act('PATCH', `/orders/${id}`, { payment_due_at: new Date(Date.now() + 3_600_000).toISOString() })
       const { reminded } = await row<{ reminded: string[] }>('select private.remind_of_payments($1) as reminded', [
         [id],
       ])
@@ -148,6 +158,11 @@ const facts: Record<string, () => Promise<(() => Promise<unknown>)[]>> = {
     const { id } = await w.attendee({ guests: 2 })
     return () => w.cancelAttendee(id)
   }),
+  '… and lowers its total': each(async (w) => {
+    const id = await w.unpaid()
+    const added = await w.add(id)
+    return () => w.cancelAttendee(added.id)
+  }),
   'a cancelled ticket is deleted by hand': each(async (w) => {
     const { id } = await w.attendee()
     await w.cancelAttendee(id)
@@ -168,6 +183,10 @@ const facts: Record<string, () => Promise<(() => Promise<unknown>)[]>> = {
     return () => edit('orders', id, "name = 'Office'")
   }),
   'a person is erased': each(async (w) => {
+    const [latest] = await w.attendeesOf(await w.register({ guests: 2 }))
+    return () => w.act('POST', `/attendees/${latest?.id}/erase`, {})
+  }),
+  '… who is the contact of the order as well': each(async (w) => {
     const { id } = await w.attendee()
     return () => w.act('POST', `/attendees/${id}/erase`, {})
   }),

@@ -39,7 +39,7 @@ test('a link says how long it works, what the file holds and how many rows; only
   )
   expect(rows).toEqual([{ hash: hashOf(token), place: 0 }])
   // A pending list is not counted.
-  const since = await rest(key)('POST', '/exports/attendees', { updated_since: '2026-01-01T00:00:00Z' })
+  const since = await rest(key)('POST', '/exports/attendees', { updated_after: '2026-01-01T00:00:00Z' })
   expect(since.body.data.rows).toBeNull()
 })
 

@@ -164,7 +164,7 @@ test('every tool has a title, and takes an object of known fields, each with its
     for (const [field, property] of propertiesOf(tool)) {
       expect(property.type, `${tool.name}.${field}`).toBeDefined()
       const isPlain =
-        /(^|_)(at|id|name|reference|status|type|event|events|ticket_types|order|attendee|promo_code|check_in_point|question|webhook_endpoint|waiting_list_entry|result|cursor|limit|metadata|email|company|payment_method|promo_code|amount_retained|expire_now|if_version|dry_run|changes|updated_since|idempotency_key|fields)$/.test(
+        /(^|_)(at|id|name|reference|status|type|event|events|ticket_types|order|attendee|promo_code|check_in_point|question|webhook_endpoint|waiting_list_entry|result|cursor|limit|metadata|email|company|payment_method|promo_code|amount_retained|expire_now|if_version|dry_run|changes|updated_after|idempotency_key|fields)$/.test(
           field,
         )
       if (!isPlain) expect(property.description, `${tool.name}.${field}`).toEqual(expect.stringMatching(/^\S.{3,}/))

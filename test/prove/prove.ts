@@ -237,8 +237,7 @@ export async function openHall(
     )
     await database.query(
       `insert into public.webhook_endpoints (organisation_id, url, types)
-       select id, $1, array_remove(enum_range(null::public.notification_type), 'webhook_endpoint.test')
-       from public.organisations`,
+       select id, $1, '{*}' from public.organisations`,
       [`${receiverUrl}/hooks`],
     )
     await database.query("update public.events set status = 'published'")

@@ -61,6 +61,7 @@ const fields = operations.flatMap((operation) => {
 
 test('every operation that takes an address, or filters by one, has the one rule', () => {
   expect(fields.map(([name]) => name).sort()).toEqual([
+    'add_attendee',
     'join_waiting_list',
     'list_attendees',
     'list_orders',

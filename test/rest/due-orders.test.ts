@@ -90,10 +90,10 @@ test('what is to be paid by a time is found by it, and by whatever else', async 
   for (const rest of [
     'email=LATE@example.com',
     'search=late@example',
-    `updated_since=${inDays(-1)}&email=late@example.com`,
+    `updated_after=${inDays(-1)}&email=late@example.com`,
   ])
     expect(await names(`overdue=true&${rest}`), rest).toEqual(['late'])
-  expect(await names('overdue=true&updated_since=2999-01-01T00:00:00Z')).toEqual([])
+  expect(await names('overdue=true&updated_after=2999-01-01T00:00:00Z')).toEqual([])
   const { body } = await send('GET', `/orders/${ids.soon}`)
   expect(await names(`overdue=true&reference=${body.data.reference}`)).toEqual([])
   expect(await names(`due_before=${inDays(9)}&reference=${body.data.reference}`)).toEqual(['soon'])

@@ -79,6 +79,7 @@ test('after an erasure no table holds the name, the address or the company of th
       type: 'attendee.erased',
       data: { id, name: 'Erased', email: 'erased@erased.invalid', company: null, metadata: {} },
     },
+    { type: 'order.updated', data: { name: 'Erased', external_id: null, attendees: [{ name: 'Erased' }] } },
   ])
   // The key is still known: the registration is not made a second time.
   const again = await send(

@@ -134,7 +134,7 @@ describe('the file of attendees', () => {
       `attendees?event_id=${priced.id}&bom=true&fields=price,price_decimal,currency,metadata`,
     )
     expect(text).toBe('\ufeffprice,price_decimal,currency,metadata\r\n123456,1234.56,EUR,\r\n')
-    const [whole] = await file(key, `attendees?event_id=${event.id}&fields=metadata&updated_since=1990-01-01T00:00:00Z`)
+    const [whole] = await file(key, `attendees?event_id=${event.id}&fields=metadata&updated_after=1990-01-01T00:00:00Z`)
     expect(whole).toEqual({ metadata: '' })
     const all = await file(key, `attendees?event_id=${event.id}&fields=name,metadata`)
     expect(all[2]?.metadata).not.toContain(';=')
@@ -148,7 +148,7 @@ describe('the file of attendees', () => {
       (await file(key, `attendees?event_id=${event.id}&fields=name&${query}`)).map(({ name }) => name)
     expect(await names('status=cancelled')).toEqual(["'＝Wide"])
     expect(await names('checked_in=true')).toEqual([])
-    expect(await names(`updated_since=${encodeURIComponent(first?.updated_at ?? '')}`)).toEqual(["'＝Wide"])
+    expect(await names(`updated_after=${encodeURIComponent(first?.updated_at ?? '')}`)).toEqual(["'＝Wide"])
     expect(await names(`ticket_type_id=${await event.ticketType()}`)).toEqual([])
   })
 
@@ -162,7 +162,7 @@ describe('the file of attendees', () => {
     ['fields=', 'fields', /must be id, event_id/],
     ['status=gone', 'status', /must be one of active/],
     ['checked_in=maybe', 'checked_in', /must be true or false/],
-    ['updated_since=yesterday', 'updated_since', /RFC 3339/],
+    ['updated_after=yesterday', 'updated_after', /RFC 3339/],
     ['search=ann', 'search', /not a known field/],
     ['event_id=1', 'event_id', /identifier|UUID|id/i],
   ])('with %s is refused, and says what is allowed', async (query, param, message) => {

@@ -80,7 +80,7 @@ test('deliveries are pending once more while the types of their endpoint change'
         [organisation.id],
       )
       const answers = await Promise.all([
-        send('POST', `/webhook-endpoints/${endpoint}/redeliver`, { since: '2020-01-01T00:00:00Z' }),
+        send('POST', `/webhook-endpoints/${endpoint}/redeliver`, { updated_after: '2020-01-01T00:00:00Z' }),
         send('PATCH', `/webhook-endpoints/${endpoint}`, { types: ['event.cancelled'] }),
         send('POST', `/webhook-deliveries/${id}/redeliver`),
       ])

@@ -109,7 +109,7 @@ test('a time of 200 decimals is refused by its own name, and one of nine is take
   expect([status, body.error.param]).toEqual([422, 'starts_at'])
   expect((await rest(key)('POST', '/events', { name: 'Fair', starts_at: time(9) })).status).toBe(201)
   const mcp = await current?.connect(key)
-  expect((await mcp?.refusal('list_orders', { updated_since: time(200) }))?.param).toBe('updated_since')
+  expect((await mcp?.refusal('list_orders', { updated_after: time(200) }))?.param).toBe('updated_after')
 })
 
 test('lengths are counted in characters, as the database counts them', async () => {

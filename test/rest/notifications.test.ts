@@ -59,9 +59,9 @@ test('since a time are listed those of what began then or later, whoever was fir
   await renameTo('third')
   const all = ['before', 'first', 'second', 'begun before', 'third']
   expect(names(await readUntil(send, (seen) => names(seen).length === 5))).toEqual(all)
-  expect(names(await readOn(send, { created_since: since }))).toEqual(['first', 'second', 'third'])
+  expect(names(await readOn(send, { created_after: since }))).toEqual(['first', 'second', 'third'])
   const paged: string[] = []
-  for (let query = { created_since: since, limit: '1' }; ; ) {
+  for (let query = { created_after: since, limit: '1' }; ; ) {
     const { body } = await send('GET', `/notifications?${new URLSearchParams(query)}`)
     paged.push(...names(body.data))
     if (!body.has_more) break
@@ -71,10 +71,10 @@ test('since a time are listed those of what began then or later, whoever was fir
 
   const seen = await readOn(send)
   const after = seen.find(({ data }) => 'name' in data && data.name === 'first')?.id ?? ''
-  expect(names(await readOn(send, { created_since: since, after }))).toEqual(['second', 'third'])
-  expect(names(await readOn(send, { created_since: '1900-01-01T00:00:00Z' }))).toEqual(all)
-  expect(await readOn(send, { created_since: '9998-01-01T00:00:00Z' })).toEqual([])
-  expect(await readOn(other.send, { created_since: since })).toEqual([])
+  expect(names(await readOn(send, { created_after: since, after }))).toEqual(['second', 'third'])
+  expect(names(await readOn(send, { created_after: '1900-01-01T00:00:00Z' }))).toEqual(all)
+  expect(await readOn(send, { created_after: '9998-01-01T00:00:00Z' })).toEqual([])
+  expect(await readOn(other.send, { created_after: since })).toEqual([])
 })
 
 test('a notification is what the object was then, whatever became of it', async () => {

@@ -28,7 +28,7 @@ test('orders are listed with their attendees, newest first, by any of the filter
   }
   expect(ids((await send('GET', '/orders?status=cancelled')).body)).toEqual([])
   expect(ids((await send('GET', '/orders?payment_status=not_required')).body)).toHaveLength(2)
-  expect(ids((await send('GET', '/orders?updated_since=2999-01-01T00:00:00Z')).body)).toEqual([])
+  expect(ids((await send('GET', '/orders?updated_after=2999-01-01T00:00:00Z')).body)).toEqual([])
 })
 
 test('a payment is found by its reference, on however many orders it is', async () => {
@@ -55,14 +55,14 @@ test('a payment is found by its reference, on however many orders it is', async 
   expect(ids((await stranger.send('GET', '/orders?payment_reference=BANK-1')).body)).toEqual([])
 })
 
-test('a sync by updated_since finds what changed, whenever it was created', async () => {
+test('a sync by updated_after finds what changed, whenever it was created', async () => {
   const { event, send } = await createOrganiser()
   const [old, other] = [await event.guest(), await event.guest()]
   const { body } = await send('GET', `/attendees/${other.attendeeId}`)
   await new Promise((resolve) => setTimeout(resolve, 5))
   await edit('attendees', old.attendeeId, "name = 'Renamed'")
   const since = new Date(Date.parse(body.data.updated_at) + 1).toISOString()
-  expect(ids((await send('GET', `/attendees?updated_since=${since}`)).body)).toEqual([old.attendeeId])
+  expect(ids((await send('GET', `/attendees?updated_after=${since}`)).body)).toEqual([old.attendeeId])
 })
 
 test('walking orders and attendees by pages while they are changed neither skips nor repeats', async () => {

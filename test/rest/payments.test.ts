@@ -81,3 +81,47 @@ test('a payment added in Studio meets the same rules; the sum and the log cannot
   const edit = studio.query('update public.orders set amount_paid = 1 where id = $1', [orderId])
   expect(await refusalOf(edit)).toMatchObject({ code: 'read_only_field', param: 'amount_paid' })
 })
+
+test('payments are listed by event, order and time, the last received first, and page by page', async () => {
+  const { organisation, event, send } = await createOrganiser()
+  const other = await organisation.event()
+  const [first, second] = [await event.payer(), await other.payer()]
+  const pay = async (orderId: string, payment: object) =>
+    (await send('POST', `/orders/${orderId}/payments`, { amount: 100, ...payment })).body.data.payments.at(-1).id
+  const day = (n: number) => `2026-10-0${n}T12:00:00Z`
+  const third = await pay(first.orderId, { received_at: day(3) })
+  const oldest = await pay(first.orderId, { received_at: day(1) })
+  // Two at one moment, on either side of a page.
+  const [twin, latest] = [
+    await pay(first.orderId, { received_at: day(4) }),
+    await pay(second.orderId, { received_at: day(4) }),
+  ]
+  await send('POST', `/payments/${oldest}/void`, {})
+
+  const list = async (query: string) => (await send('GET', `/payments?${query}`)).body
+  const found = async (query: string) => (await list(query)).data.map(({ id }: { id: string }) => id)
+  expect(await found('')).toEqual([latest, twin, third, oldest])
+  expect(await found(`event_id=${other.id}`)).toEqual([latest])
+  expect(await found(`order_id=${first.orderId}`)).toEqual([twin, third, oldest])
+  expect(await found(`order_id=${first.orderId}&event_id=${other.id}`)).toEqual([])
+  expect(await found(`received_after=${day(1)}&received_before=${day(4)}&event_id=${event.id}`)).toEqual([
+    third,
+    oldest,
+  ])
+  expect((await list('')).data.at(-1)).toMatchObject({ order_id: first.orderId, voided_at: expect.any(String) })
+
+  for (const narrowed of ['', `&event_id=${event.id}`, `&order_id=${first.orderId}`]) {
+    const seen: string[] = []
+    for (let cursor = ''; ; ) {
+      const page = await list(`limit=1${narrowed}${cursor}`)
+      seen.push(...page.data.map(({ id }: { id: string }) => id))
+      if (!page.has_more) break
+      cursor = `&cursor=${page.next_cursor}`
+    }
+    expect(seen).toEqual(await found(narrowed))
+  }
+  expect(problemOf(await send('GET', `/payments?cursor=${latest}`))).toEqual([422, 'validation_failed', 'cursor'])
+  const stranger = await createOrganiser()
+  expect((await stranger.send('GET', `/payments?order_id=${first.orderId}`)).body.data).toEqual([])
+  expect((await stranger.send('GET', `/payments?event_id=${event.id}`)).body.data).toEqual([])
+})

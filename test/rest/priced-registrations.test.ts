@@ -411,7 +411,7 @@ describe('in Studio', () => {
     // Each ticket that is added to the order is notified of with the discount that it has.
     const told = await studio.query<{ discount: number }>(
       `select (n.data ->> 'discount')::int as discount from public.notifications n
-       where n.type = 'attendee.updated' and n.data -> 'order' ->> 'id' = $1 order by n.id`,
+       where n.type = 'attendee.created' and n.data -> 'order' ->> 'id' = $1 order by n.id`,
       [order.id],
     )
     expect(told.rows.map(({ discount }) => discount)).toEqual([0, 417, 417])

@@ -164,7 +164,7 @@ test('attendees are found by a part of the reference of their order, and by what
 })
 
 test('a search combines with the other filters and with pages', async () => {
-  const both = { search: 'example', event_id: event.id, status: 'active', updated_since: '2026-01-01T00:00:00Z' }
+  const both = { search: 'example', event_id: event.id, status: 'active', updated_after: '2026-01-01T00:00:00Z' }
   expect(await namesFound(both)).toHaveLength(3)
   expect(await namesFound({ ...both, checked_in: 'true' })).toEqual([])
   expect(await namesFound({ ...both, email: 'JOSE@example.com' })).toEqual(['José Álvarez'])

@@ -94,14 +94,17 @@ test('what failed since a time is due once more, and nothing else', async () => 
   const since = new Date(Date.now() - 60_000).toISOString()
 
   // Not what failed before or after. What it failed to take may be older than the failure.
-  expect((await again({ since: new Date(Date.now() + 60_000).toISOString() })).body.data.redelivered).toBe(0)
+  expect((await again({ updated_after: new Date(Date.now() + 60_000).toISOString() })).body.data.redelivered).toBe(0)
   await studio.query("update public.webhook_deliveries set created_at = now() - interval '1 day' where id = $1", [
     failed.id,
   ])
-  expect((await again({ since: '2020-01-01T00:00:00Z', until: '2020-01-02T00:00:00Z' })).body.data.redelivered).toBe(0)
+  expect(
+    (await again({ updated_after: '2020-01-01T00:00:00Z', created_before: '2020-01-02T00:00:00Z' })).body.data
+      .redelivered,
+  ).toBe(0)
   expect((await list('?status=failed')).map(({ id }) => id).sort()).toEqual([failed.id, other.id].sort())
 
-  expect((await again({ since })).body.data).toEqual({
+  expect((await again({ updated_after: since })).body.data).toEqual({
     object: 'webhook_redelivery',
     webhook_endpoint_id: everything,
     redelivered: 1,
@@ -110,13 +113,15 @@ test('what failed since a time is due once more, and nothing else', async () => 
   expect((await list('?status=pending')).find(({ id }) => id === failed.id)).toMatchObject({ attempts: 0 })
   await settle(failed.id, 'failed')
   expect((await again({})).body.data.redelivered).toBe(1)
-  expect((await again({ since, status: 'delivered' })).body.data.redelivered).toBe(1)
+  expect((await again({ updated_after: since, status: 'delivered' })).body.data.redelivered).toBe(1)
   expect(await list('?status=delivered')).toEqual([])
 
   await send('PATCH', `/webhook-endpoints/${everything}`, { status: 'disabled' })
-  expect((await again({ since })).body.error.code).toBe('webhook_endpoint_disabled')
+  expect((await again({ updated_after: since })).body.error.code).toBe('webhook_endpoint_disabled')
   const strange = rest(await (await createOrganisation()).key())
-  expect((await strange('POST', `/webhook-endpoints/${everything}/redeliver`, { since })).status).toBe(404)
+  expect((await strange('POST', `/webhook-endpoints/${everything}/redeliver`, { updated_after: since })).status).toBe(
+    404,
+  )
 })
 
 test('after a short outage what waits for its next attempt is due at once, and what is in flight is left alone', async () => {
@@ -134,7 +139,8 @@ test('after a short outage what waits for its next attempt is due at once, and w
   await attempted(inFlight.id, '1 hour')
   const since = new Date(Date.now() - 60_000).toISOString()
   const again = async (body: object) =>
-    (await send('POST', `/webhook-endpoints/${everything}/redeliver`, { since, ...body })).body.data.redelivered
+    (await send('POST', `/webhook-endpoints/${everything}/redeliver`, { updated_after: since, ...body })).body.data
+      .redelivered
   const due = async () =>
     (
       await studio.query(

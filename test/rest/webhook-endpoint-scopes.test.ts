@@ -14,8 +14,10 @@ const url = 'https://hooks.example.com/usher'
 
 const needs = [
   ['order.created', 'orders:read'],
+  ['order.updated', 'orders:read'],
   ['order.completed', 'orders:read'],
   ['order.cancelled', 'orders:read'],
+  ['attendee.created', 'attendees:read'],
   ['attendee.checked_in', 'attendees:read'],
   ['attendee.checked_out', 'attendees:read'],
   ['attendee.check_in_undone', 'attendees:read'],

@@ -72,6 +72,32 @@ test('an endpoint may subscribe to everything; a type named twice is subscribed 
   expect((await create({ types: ['event.updated', 'event.updated'] })).body.data.types).toEqual(['event.updated'])
 })
 
+test('* stands alone for every type, and needs the scopes of all', async () => {
+  const { organisation, create, send } = await arrange()
+  const endpoint = (await create({ types: ['*'] })).body.data
+  expect(endpoint.types).toEqual(['*'])
+  const narrow = rest(await organisation.key('events:write', 'events:read', 'orders:read'))
+  expect((await narrow('POST', '/webhook-endpoints', { url, types: ['*'] })).body.error).toMatchObject({
+    code: 'missing_scope',
+    details: { scope: 'attendees:read' },
+  })
+
+  const event = await organisation.event()
+  await event.guest()
+  await enqueued(organisation.id)
+  const deliveries = async () => (await send('GET', '/webhook-deliveries')).body.data
+  expect((await deliveries()).map(({ type }: { type: string }) => type).sort()).toEqual([
+    'event.published',
+    'order.completed',
+    'order.created',
+  ])
+  const [{ id }] = await deliveries()
+  expect((await send('POST', `/webhook-deliveries/${id}/redeliver`)).status).toBe(200)
+  await send('PATCH', `/webhook-endpoints/${endpoint.id}`, { types: ['order.created'] })
+  const statuses = (await deliveries()).map(({ type, status }: Record<string, string>) => `${type} ${status}`)
+  expect(statuses.sort()).toEqual(['event.published cancelled', 'order.completed cancelled', 'order.created pending'])
+})
+
 test('a change leaves out what stays, and null clears', async () => {
   const { create, send } = await arrange()
   const { id } = (await create({ description: 'CRM' })).body.data
@@ -294,7 +320,7 @@ test.each([
   [{ types: 'order.created' }, 'types'],
   [{ types: ['order.paid'] }, 'types.0'],
   [{ types: ['order.created', 'webhook_endpoint.test'] }, 'types.1'],
-  [{ types: ['*'] }, 'types.0'],
+  [{ types: ['*', 'order.created'] }, 'types'],
   [{ types: [null] }, 'types.0'],
   [{ description: 'x'.repeat(201) }, 'description'],
   [{ description: 'two\nlines' }, 'description'],

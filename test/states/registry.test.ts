@@ -51,6 +51,7 @@ const noTransitions = {
   update_question: 'see test/rest/questions.test.ts',
   update_check_in_point: 'see test/rest/check-in-points.test.ts',
   import_attendees: 'it is register_attendee and update_attendee for many: see test/rest/import-attendees.test.ts',
+  add_attendee: 'it begins in the state of a registration: see test/rest/add-attendee.test.ts',
   check_in_batch: 'it judges like check_in, by the same trigger: see test/rest/check-in-batch.test.ts',
 }
 

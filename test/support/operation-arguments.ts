@@ -92,6 +92,12 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
     company: 'NASA',
     send_email: false,
   }),
+  add_attendee: async (event) => ({
+    order_id: (await event.payer()).orderId,
+    ticket_type_id: event.ticketTypeId,
+    name: 'Mary Jackson',
+    email: 'mary@example.com',
+  }),
   import_attendees: ({ id, ticketTypeId }) => ({
     event_id: id,
     ticket_type_id: ticketTypeId,
@@ -131,10 +137,14 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
       search: 'GUE exämple',
       status: 'completed',
       payment_status: ['not_required', 'paid'],
-      updated_since: '2026-01-01T00:00:00Z',
+      updated_after: '2026-01-01T00:00:00Z',
     }
   },
   get_order: async (event) => ({ order_id: (await event.guest()).orderId }),
+  list_payments: async (event) => {
+    await paidIn(event)
+    return { event_id: event.id, received_after: '2026-01-01T00:00:00Z' }
+  },
   update_order: async (event) => ({
     order_id: (await event.payer()).orderId,
     changes: { payment_due_at: '2027-05-01T12:00:00Z' },
@@ -308,8 +318,8 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
   },
   redeliver_webhooks: async (event) => ({
     webhook_endpoint_id: await webhookEndpoint(event),
-    since: '2026-01-01T00:00:00Z',
-    until: '2030-01-01T00:00:00+01:00',
+    updated_after: '2026-01-01T00:00:00Z',
+    created_before: '2030-01-01T00:00:00+01:00',
     status: 'delivered',
   }),
   export_attendees: ({ id }) => ({ event_id: id, status: 'active', fields: ['name', 'email', 'metadata.diet'] }),

@@ -102,7 +102,7 @@ type Schema = {
 
 // Says no more than the name of the field does.
 const formulaic =
-  /^(Identifier of the (order: .*|[a-z -]+(, [a-z ]+)?)|(Name|Company) of the [a-z ]+|Only [a-z -]+ with this [a-z_ ]+|Only this type|Items on a page|Columns, .*|next_cursor .*|Text of up to .*|Your own (identifier|flat JSON object), .*|Only if it still has this version; .*|true: (change nothing|payment_due_at may be past).*|(Further fee|Fee) kept from the cancelled price.*|RFC 3339 with offset|As in register_attendee|E-mail address of the attendee; .*|Address for the offer|Only entries about .*|Only this e-mail address; .*|Fields left out are unchanged; .*|Only objects created or changed at or after .*)\.$/
+  /^(Identifier of the (order: .*|[a-z -]+(, [a-z ]+)?)|(Name|Company) of the [a-z ]+|Only [a-z -]+ with this [a-z_ ]+|Only this type|Items on a page|Columns, .*|next_cursor .*|Text of up to .*|Your own (identifier|flat JSON object), .*|Only if it still has this version; .*|true: (change nothing|payment_due_at may be past).*|(Further fee|Fee) kept from the cancelled price.*|RFC 3339 with offset|As in register_attendee|E-mail address of the attendee; .*|Address for the offer|Only entries about .*|Only this e-mail address; .*|Fields left out are unchanged; .*)\.$/
 
 // A list of values longer than this is shown once in a list of tools.
 const longEnum = 4

@@ -43,7 +43,7 @@ const chapters: readonly Tag[] = [
     name: 'Orders',
     description: 'Registrations with their attendees, and the payments that complete them.',
     guide: 'guides/groups-and-invoices',
-    kinds: ['order', 'payment_reminders'],
+    kinds: ['order', 'payment', 'payment_reminders'],
   },
   {
     name: 'Attendees',

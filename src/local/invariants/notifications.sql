@@ -30,7 +30,13 @@ with happened as (
   select 'attendees', a.id, h.type, a.order_id, a.id::text, h.at
   from public.attendees a
   cross join lateral (
-    values ('attendee.cancelled'::public.notification_type, a.cancelled_at), ('attendee.erased', a.erased_at)
+    values
+      ('attendee.cancelled'::public.notification_type, a.cancelled_at),
+      ('attendee.erased', a.erased_at),
+      (
+        'attendee.created',
+        case when exists (select from public.attendees f where f.order_id = a.order_id and f.created_at < a.created_at) then a.created_at end
+      )
   ) h (type, at)
   where a.ticket_type_id in (table asked_types)
   union all
@@ -76,14 +82,14 @@ select 'a notification is found by its subject', 'notifications', n.id, n.subjec
 from public.notifications n
 cross join lateral (select coalesce(n.data ->> 'order_id', n.data ->> 'id', n.data ->> 'waiting_list_entry_id')::uuid as subject_id) w
 -- Of people, and not compared above.
-where n.created_at > now() - interval '23 hours' and n.type in ('attendee.updated', 'email.bounced', 'order.reopened')
+where n.created_at > now() - interval '23 hours' and n.type in ('attendee.updated', 'email.bounced', 'order.reopened', 'order.updated')
   and n.subject_id is distinct from w.subject_id
   and ($1::uuid is null or w.subject_id in (select o.id from public.orders o where o.event_id = $1))
 union all
 select
   'a notification has a delivery for each endpoint that was subscribed', 'notifications', n.id, 'none', 'a delivery to ' || w.id
 from public.notifications n
-join public.webhook_endpoints w on w.organisation_id = n.organisation_id and n.type = any (w.types)
+join public.webhook_endpoints w on w.organisation_id = n.organisation_id and n.type = any (private.subscribed_types(w.types))
 where n.created_at > now() - interval '23 hours'
   and ($1::uuid is null or n.subject_id in (select o.id from public.orders o where o.event_id = $1))
   -- Endpoints that have been what they are since well before it.

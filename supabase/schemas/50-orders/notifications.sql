@@ -53,6 +53,28 @@ create constraint trigger orders_600_notify after update on public.orders
   for each row when (new.status <> old.status and new.cancellation_reason is distinct from 'event_cancelled')
   execute function private.tg_orders__notify();
 
+-- Any other edit of an order that was there before, once a transaction: neither of a version that a later edit replaces, nor of one that
+-- another type has told.
+create function private.tg_orders__notify_update() returns trigger
+language plpgsql volatile security definer set search_path = ''
+as $$
+begin
+  if exists (select from public.orders o where o.id = new.id and o.version = new.version) and not exists (
+    select from public.notifications n
+    where n.subject_id = new.id
+      and n.type in ('order.created', 'order.completed', 'order.cancelled', 'order.expired', 'order.reopened')
+      and (n.data ->> 'version')::integer = new.version
+  ) then
+    perform private.notify_of_orders(array[new.id], '{order.updated}');
+  end if;
+  return null;
+end
+$$;
+create constraint trigger orders_610_notify_update after update on public.orders
+  deferrable initially deferred
+  for each row when (new.version <> old.version and new.status = old.status and new.created_at <> now())
+  execute function private.tg_orders__notify_update();
+
 -- Arguments: the type, and the column that has the payment.
 create function private.tg__notify_of_payment() returns trigger
 language plpgsql volatile security definer set search_path = ''

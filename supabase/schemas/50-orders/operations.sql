@@ -165,7 +165,7 @@ create function api.list_orders(
   reference text default null,
   external_id text default null,
   payment_reference text default null,
-  updated_since timestamptz default null,
+  updated_after timestamptz default null,
   cursor text default null,
   "limit" integer default null
 ) returns json
@@ -204,12 +204,12 @@ begin
   -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not, little was,
   -- or does, and all of that is read.
   foreach v_chunk in array case
-    when v_named is null and (v_patterns is not null or updated_since is not null) then array[v_size + 1, 1000, null] else array[v_size + 1]
+    when v_named is null and (v_patterns is not null or updated_after is not null) then array[v_size + 1, 1000, null] else array[v_size + 1]
   end loop
     v_ids := case
       when v_named is not null then v_named
       when v_chunk is null and v_patterns is not null then private.matching_orders(null, v_patterns, list_orders.event_id)
-      when v_chunk is null then array(select o.id from public.orders o where o.updated_at >= updated_since)
+      when v_chunk is null then array(select o.id from public.orders o where o.updated_at >= updated_after)
       when v_is_by_deadline then private.page_of_due_orders(
         list_orders.event_id, list_orders.status, list_orders.payment_status, v_due_before, v_after, v_chunk
       )
@@ -224,7 +224,7 @@ begin
         and (list_orders.payment_status is null or o.payment_status = any (list_orders.payment_status))
         and (list_orders.email is null or o.email_lower = lower(list_orders.email))
         and (list_orders.external_id is null or o.external_id = list_orders.external_id)
-        and (updated_since is null or o.updated_at >= updated_since)
+        and (updated_after is null or o.updated_at >= updated_after)
         and case
           when v_is_by_deadline
             then (o.payment_status in ('awaiting_payment', 'partially_paid') or o.cancellation_reason = 'expired')
@@ -250,6 +250,99 @@ $$;
 comment on function api.list_orders is
   'Orders of the organisation with their attendees, newest first or by deadline, with optional filters: { data, has_more, next_cursor }.';
 grant execute on function api.list_orders to scope_orders_read;
+
+-- Ids of a page of payments, the last received first: see 00-ground/pages.sql.
+create function private.page_of_payments(
+  event_id uuid, order_id uuid, received_after timestamptz, before private.start_position, size integer
+) returns uuid[]
+language plpgsql stable security definer
+set search_path = ''
+as $$
+declare
+  v_organisation_ids uuid[] := array[private.current_organisation_id()];
+  v_event_ids uuid[] := array(
+    select e.id from public.events e where e.id = page_of_payments.event_id and e.organisation_id = any (v_organisation_ids)
+  );
+  v_from timestamptz := coalesce(received_after, '-infinity');
+begin
+  -- Of one order there are few.
+  if order_id is not null then
+    return array(
+      select p.id from public.payments p
+      where p.order_id = page_of_payments.order_id and (p.organisation_id = any (v_organisation_ids)) is true
+    );
+  end if;
+  return array(
+    select f.id
+    from (
+      (
+        select p.received_at, p.id
+        from public.payments p
+        where page_of_payments.event_id is null and p.organisation_id = any (v_organisation_ids)
+          and (p.received_at, p.id) < (before.starts_at, before.id) and p.received_at >= v_from
+        order by p.organisation_id desc, p.received_at desc, p.id desc
+        limit size
+      )
+      union all
+      (
+        select p.received_at, p.id
+        from public.payments p
+        where p.event_id = any (v_event_ids) and (p.received_at, p.id) < (before.starts_at, before.id) and p.received_at >= v_from
+        order by p.event_id desc, p.received_at desc, p.id desc
+        limit size
+      )
+    ) f
+    order by f.received_at desc, f.id desc
+    limit size
+  );
+end
+$$;
+grant execute on function private.page_of_payments to scope_orders_read;
+
+create function api.list_payments(
+  event_id uuid default null,
+  order_id uuid default null,
+  received_after timestamptz default null,
+  received_before timestamptz default null,
+  cursor text default null,
+  "limit" integer default null
+) returns json
+language plpgsql stable set search_path = ''
+as $$
+declare
+  v_size integer := private.page_size("limit");
+  v_before private.start_position := private.after_start_cursor(cursor);
+  v_items json[];
+  v_cursors text[];
+begin
+  if cursor is null then
+    v_before := row('infinity', 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+  end if;
+  if v_before.starts_at >= received_before then
+    v_before := row(received_before, '00000000-0000-0000-0000-000000000000');
+  end if;
+  select
+    array_agg(private.payment_json(p, (select v.created_at from public.payment_voids v where v.payment_id = p.id)) order by p.received_at desc, p.id desc),
+    array_agg(private.encode_start_cursor(row(p.received_at, p.id)::private.start_position) order by p.received_at desc, p.id desc)
+  into v_items, v_cursors
+  from (
+    select p.*
+    from unnest(private.page_of_payments(
+      list_payments.event_id, list_payments.order_id, received_after, v_before, v_size + 1
+    )) i (id)
+    join public.payments p on p.id = i.id
+    where (list_payments.event_id is null or p.event_id = list_payments.event_id)
+      and (received_after is null or p.received_at >= received_after)
+      and (p.received_at, p.id) < (v_before.starts_at, v_before.id)
+    order by p.received_at desc, p.id desc
+    limit v_size + 1
+  ) p;
+  return private.page(v_items, v_size, v_cursors);
+end
+$$;
+comment on function api.list_payments is
+  'Payments of the organisation, the last received first, with optional filters: { data, has_more, next_cursor }.';
+grant execute on function api.list_payments to scope_orders_read;
 
 create function api.get_order(order_id uuid) returns json
 language plpgsql stable set search_path = ''

@@ -43,7 +43,7 @@ create index payments_recorded_by_idx on public.payments (recorded_by);
 create index payments_organisation_id_external_reference_idx on public.payments (organisation_id, external_reference)
   where external_reference is not null;
 
--- For private.page_of_payment_lines.
+-- For private.page_of_payments and private.page_of_payment_lines.
 create index payments_organisation_id_received_at_idx on public.payments (organisation_id, received_at, id);
 create index payments_event_id_received_at_idx on public.payments (event_id, received_at, id);
 
@@ -318,6 +318,7 @@ begin
   );
 end
 $$;
+grant execute on function private.payment_json to scope_orders_read;
 
 create function private.refund_json(refund public.refunds) returns json
 language plpgsql stable set search_path = ''

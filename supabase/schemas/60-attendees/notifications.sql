@@ -20,7 +20,7 @@ begin
     select from public.attendees a where a.order_id = new.order_id and a.created_at < now()
   ) then
     insert into public.notifications (organisation_id, type, data, subject_id)
-    select a.organisation_id, 'attendee.updated', private.attendee_json(a, with_url => false), a.order_id
+    select a.organisation_id, 'attendee.created', private.attendee_json(a, with_url => false), a.order_id
     from public.attendees a
     where a.id = new.id;
     return null;

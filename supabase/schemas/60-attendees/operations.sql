@@ -11,7 +11,7 @@ create function private.search_attendees(
   status public.attendee_status default null,
   checked_in boolean default null,
   ticket_email_status public.email_status default null,
-  updated_since timestamptz default null,
+  updated_after timestamptz default null,
   before uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
   size integer default 50,
   inside boolean default null
@@ -57,7 +57,7 @@ begin
         and (search_attendees.checked_in is null or a.checked_in = search_attendees.checked_in)
         and (search_attendees.inside is null or a.inside = search_attendees.inside)
         and (search_attendees.ticket_email_status is null or a.ticket_email_status = search_attendees.ticket_email_status)
-        and (search_attendees.updated_since is null or a.updated_at >= search_attendees.updated_since)
+        and (search_attendees.updated_after is null or a.updated_at >= search_attendees.updated_after)
     )
     select f.id from found f order by f.id desc limit size
   );
@@ -135,7 +135,7 @@ grant execute on function private.page_of_attendees to scope_attendees_read;
 
 -- Ids of all attendees that a search matches, that gave or owe an answer, or that were updated since a time: for what little of it is among
 -- the newest.
-create function private.attendees_found(event_id uuid, patterns text[], updated_since timestamptz, answer jsonb, unanswered boolean)
+create function private.attendees_found(event_id uuid, patterns text[], updated_after timestamptz, answer jsonb, unanswered boolean)
 returns uuid[]
 language plpgsql stable security definer set search_path = ''
 as $$
@@ -159,7 +159,7 @@ begin
     return array(
       select a.id
       from public.attendees a
-      where a.organisation_id = private.current_organisation_id() and a.updated_at >= attendees_found.updated_since
+      where a.organisation_id = private.current_organisation_id() and a.updated_at >= attendees_found.updated_after
     );
   end if;
   return private.search_attendees(patterns, E'\n', attendees_found.event_id, size => null);
@@ -191,7 +191,7 @@ create function api.list_attendees(
   email text default null,
   reference text default null,
   external_id text default null,
-  updated_since timestamptz default null,
+  updated_after timestamptz default null,
   cursor text default null,
   "limit" integer default null,
   inside boolean default null,
@@ -224,11 +224,11 @@ begin
   -- Most pages of what was updated since a time, or of what a search matches, are among the newest anyway; where they are not, little was,
   -- or does, and all of that is read.
   foreach v_chunk in array case
-    when v_named is null and num_nonnulls(v_patterns, updated_since, v_answer, nullif(unanswered, false)) > 0 then array[v_size + 1, 1000, null] else array[v_size + 1]
+    when v_named is null and num_nonnulls(v_patterns, updated_after, v_answer, nullif(unanswered, false)) > 0 then array[v_size + 1, 1000, null] else array[v_size + 1]
   end loop
     v_ids := case
       when v_named is not null then v_named
-      when v_chunk is null then private.attendees_found(list_attendees.event_id, v_patterns, updated_since, v_answer, unanswered)
+      when v_chunk is null then private.attendees_found(list_attendees.event_id, v_patterns, updated_after, v_answer, unanswered)
       else private.page_of_attendees(
         list_attendees.event_id, list_attendees.ticket_type_id, list_attendees.status, list_attendees.checked_in,
         list_attendees.ticket_email_status, v_before, v_chunk, list_attendees.inside
@@ -247,7 +247,7 @@ begin
         and (list_attendees.email is null or a.email_lower = lower(list_attendees.email))
         and (list_attendees.external_id is null or a.external_id = list_attendees.external_id)
         and (list_attendees.reference is null or (select o.reference from public.orders o where o.id = a.order_id) = private.code_form(list_attendees.reference))
-        and (updated_since is null or a.updated_at >= updated_since)
+        and (updated_after is null or a.updated_at >= updated_after)
         and (v_answer is null or a.answers @> v_answer)
         and (unanswered is not true or private.unanswered(a) <> '{}')
         and (v_patterns is null or split_part(a.search_text, E'\n', 1) ~ all (v_patterns))

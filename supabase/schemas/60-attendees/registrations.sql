@@ -1,5 +1,6 @@
--- Registration: an order with its attendees, either complimentary and completed at once, or payable and pending until paid. Whoever registers,
--- a call, a batch of them, an import, an offer that is accepted or a row of the view, has an array of calls of register_attendee, as JSON
+-- Registration: an order with its attendees, either complimentary and completed at once, or payable and pending until paid; or one attendee more
+-- of an order that is pending. Whoever registers, a call, a batch of them, an import, an offer that is accepted or a row of the view, has an array
+-- of calls of register_attendee, as JSON
 -- (private.with_guests); private.register answers an outcome for each. The rules are in the triggers of orders and attendees (rules.sql).
 
 -- A guest of a registration, of an import or of the waiting list, as JSON has one.
@@ -97,29 +98,33 @@ $$;
 grant execute on function private.assert_registrable to scope_attendees_write;
 
 -- Adds all orders in one statement and all attendees in another, so that the triggers on statements run once: the ids of the orders. Top-level
--- name, e-mail address and company are the buyer's; without them the first guest is the buyer.
+-- name, e-mail address and company are the buyer's; without them the first guest is the buyer. A call with order_id stands alone, and adds no order.
 create function private.add_registrations(calls jsonb[]) returns uuid[]
 language plpgsql volatile set search_path = ''
 as $$
 declare
   v_order_ids uuid[];
 begin
-  with added as (
-    insert into public.orders (event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata)
-    select
-      r.event_id, coalesce(r.name, g.first ->> 'name'), coalesce(r.email, g.first ->> 'email'),
-      case when coalesce(r.name, r.email, r.company) is null then g.first ->> 'company' else r.company end,
-      coalesce(r.send_email, true), r.payment_method, r.promo_code, r.external_id, coalesce(r.metadata, '{}')
-    from unnest(calls) with ordinality c (call, place)
-    cross join lateral jsonb_to_record(c.call) r (
-      event_id uuid, name text, email text, company text, send_email boolean, payment_method public.payment_method, promo_code text,
-      external_id text, metadata jsonb
+  if calls[1] ->> 'order_id' is not null then
+    v_order_ids := array[(calls[1] ->> 'order_id')::uuid];
+  else
+    with added as (
+      insert into public.orders (event_id, name, email, company, send_email, payment_method, promo_code, external_id, metadata)
+      select
+        r.event_id, coalesce(r.name, g.first ->> 'name'), coalesce(r.email, g.first ->> 'email'),
+        case when coalesce(r.name, r.email, r.company) is null then g.first ->> 'company' else r.company end,
+        coalesce(r.send_email, true), r.payment_method, r.promo_code, r.external_id, coalesce(r.metadata, '{}')
+      from unnest(calls) with ordinality c (call, place)
+      cross join lateral jsonb_to_record(c.call) r (
+        event_id uuid, name text, email text, company text, send_email boolean, payment_method public.payment_method, promo_code text,
+        external_id text, metadata jsonb
+      )
+      cross join lateral (select c.call #> '{attendees,0}' as first) g
+      order by c.place
+      returning id
     )
-    cross join lateral (select c.call #> '{attendees,0}' as first) g
-    order by c.place
-    returning id
-  )
-  select array_agg(a.id) into v_order_ids from added a;
+    select array_agg(a.id) into v_order_ids from added a;
+  end if;
 
   insert into public.attendees (
     event_id, order_id, ticket_type_id, waiting_list_entry_id, name, email, company, external_id, metadata, answers
@@ -134,8 +139,38 @@ end
 $$;
 grant execute on function private.add_registrations to scope_attendees_write, authenticated;
 
--- The outcomes of registrations: orders that this transaction has added for the calling key, as its triggers have left them. Security
--- definer: a registering key may not read prices, and under row level security the planner may read the whole organisation for each order.
+-- The order of another attendee, locked as their own triggers lock it: its event. Security definer: a registering key may not read orders.
+create function private.lock_pending_order(order_id uuid) returns uuid
+language plpgsql volatile security definer set search_path = ''
+as $$
+declare
+  v_order public.orders;
+begin
+  perform private.lock_event_shared(o.event_id)
+  from public.orders o
+  where o.id = lock_pending_order.order_id and not private.is_foreign(o.organisation_id);
+  select o.* into v_order
+  from public.orders o
+  where o.id = lock_pending_order.order_id and not private.is_foreign(o.organisation_id)
+  for no key update;
+  if not found then
+    perform private.refuse_not_found('order_id');
+  elsif v_order.cancellation_reason = 'expired' then
+    perform private.refuse_expired(v_order);
+  elsif v_order.status = 'cancelled' then
+    perform private.refuse(409, 'order_cancelled', 'A cancelled order takes no more attendees.', 'order_id');
+  elsif v_order.status = 'completed' then
+    perform private.refuse(
+      409, 'order_completed', 'This order is completed and takes no more attendees.', 'order_id', hint => 'Register the person in a new order.'
+    );
+  end if;
+  return v_order.event_id;
+end
+$$;
+grant execute on function private.lock_pending_order to scope_attendees_write;
+
+-- The outcomes of registrations: orders that this transaction has added for the calling key, or the attendee whom it has added to one, as its
+-- triggers have left them. Security definer: a registering key may not read prices, and under row level security the planner may read the whole organisation for each order.
 create function private.outcomes_of_registrations(order_ids uuid[]) returns json[]
 language plpgsql volatile security definer set search_path = ''
 as $$
@@ -167,9 +202,11 @@ begin
         )) as is_repeated
       from public.attendees a
       join public.ticket_types t on t.id = a.ticket_type_id
-      where a.order_id = o.id
+      where a.order_id = o.id and a.created_at = now()
     ) a
-    cross join lateral (select private.order_json(o, a.attendees) as data) r
+    cross join lateral (
+      select case when o.created_at = now() then private.order_json(o, a.attendees) else a.attendees -> 0 end as data
+    ) r
     cross join lateral (select array_remove(
       array[
         case when a.has_price and o.payment_method is null then private.warning_of_gift() end,
@@ -178,7 +215,7 @@ begin
       ],
       null
     ) as warnings) w
-    where o.created_at = now() and o.organisation_id = coalesce(v_organisation_id, o.organisation_id)
+    where a.attendees is not null and o.organisation_id = coalesce(v_organisation_id, o.organisation_id)
     order by i.place
   );
 end
@@ -216,6 +253,9 @@ begin
     end if;
     -- Whoever has several took the locks of all.
     perform private.lock_external_ids(calls);
+    if calls[1] ->> 'order_id' is not null then
+      calls[1] := calls[1] || jsonb_build_object('event_id', private.lock_pending_order((calls[1] ->> 'order_id')::uuid));
+    end if;
   elsif (
     select count(c ->> 'idempotency_key') <> count(distinct c ->> 'idempotency_key')
       or bool_or(private.replay_outcome(c ->> 'idempotency_key', c ->> 'request_fingerprint') is not null)
@@ -273,6 +313,32 @@ $$;
 comment on function api.register_attendee is
   'Registers a guest, or a group of up to 50: 201 with the order and its attendees, complimentary unless payment_method is given. 404 not_found; 409 event_not_published, event_ended, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, total_changed, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
 grant execute on function api.register_attendee to scope_attendees_write;
+
+create function api.add_attendee(
+  order_id uuid,
+  ticket_type_id uuid,
+  name text,
+  email text,
+  company text default null,
+  external_id text default null,
+  metadata jsonb default null,
+  answers jsonb default null,
+  idempotency_key text default null,
+  request_fingerprint text default null
+) returns json
+language plpgsql volatile set search_path = ''
+as $$
+begin
+  return (private.register(array[private.with_guests(jsonb_build_object(
+    'order_id', order_id, 'ticket_type_id', ticket_type_id, 'name', name, 'email', email, 'company', company,
+    'external_id', external_id, 'metadata', metadata, 'answers', answers,
+    'idempotency_key', idempotency_key, 'request_fingerprint', request_fingerprint
+  ))]))[1];
+end
+$$;
+comment on function api.add_attendee is
+  'Adds a guest to a pending order, with the payment method and promo code of the order: 201 with the attendee. 404 not_found; 409 order_completed, order_cancelled, order_expired, event_not_published, event_ended, sold_out, quantity_not_allowed, ticket_type_archived, sales_not_started, sales_ended, promo_code_disabled, promo_code_not_started, promo_code_expired, promo_code_used_up, promo_code_not_applicable, already_exists (external_id); 422 validation_failed, idempotency_key_reused.';
+grant execute on function api.add_attendee to scope_attendees_write;
 
 -- Its calls by one key, as one. Locks that would otherwise be taken call by call are taken here, in one order for all batches.
 create function api.register_attendees(calls jsonb) returns json

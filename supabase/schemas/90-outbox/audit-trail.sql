@@ -220,16 +220,16 @@ grant execute on function private.actor_name to scope_events_write, authenticate
 
 -- Ids of the entries of a page, newest first: see 00-ground/pages.sql.
 create function private.page_of_audit_entries(
-  object_types public.audit_object[], object_id uuid, created_since timestamptz, before uuid, size integer
+  object_types public.audit_object[], object_id uuid, created_after timestamptz, before uuid, size integer
 ) returns uuid[]
 language plpgsql stable security definer
 set search_path = ''
 as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
-  v_since timestamptz := coalesce(created_since, '-infinity');
+  v_since timestamptz := coalesce(created_after, '-infinity');
   -- An entry is written after its transaction began, which is its time.
-  v_after uuid := coalesce(private.first_uuid_v7(created_since), '00000000-0000-0000-0000-000000000000');
+  v_after uuid := coalesce(private.first_uuid_v7(created_after), '00000000-0000-0000-0000-000000000000');
 begin
   if page_of_audit_entries.object_id is not null then
     return array(
@@ -261,7 +261,7 @@ grant execute on function private.page_of_audit_entries to scope_events_write;
 create function api.list_audit_entries(
   object_type public.audit_object default null,
   object_id uuid default null,
-  created_since timestamptz default null,
+  created_after timestamptz default null,
   cursor text default null,
   "limit" integer default null
 ) returns json
@@ -278,7 +278,7 @@ begin
     v_types := array(select t from unnest(v_types) t where t = list_audit_entries.object_type);
   end if;
   v_ids := private.page_of_audit_entries(
-    v_types, list_audit_entries.object_id, list_audit_entries.created_since, v_before, v_size + 1
+    v_types, list_audit_entries.object_id, list_audit_entries.created_after, v_before, v_size + 1
   );
   v_items := array(
     select json_build_object(

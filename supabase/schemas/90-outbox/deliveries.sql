@@ -74,7 +74,7 @@ begin
     from public.webhook_endpoints w
     where w.organisation_id = new.organisation_id
       and w.status = 'enabled'
-      and new.type = any (w.types)
+      and new.type = any (private.subscribed_types(w.types))
       -- Reads the data only for an endpoint that chose events.
       and (
         w.event_ids = '{}'
@@ -150,7 +150,7 @@ begin
       409, 'webhook_endpoint_disabled', 'The webhook endpoint is disabled.', 'webhook_endpoint_id',
       hint => 'Enable it first' || case when private.is_by_hand() then '.' else ': update_webhook_endpoint.' end
     );
-  elsif type <> 'webhook_endpoint.test' and type <> all (v_webhook_endpoint.types) then
+  elsif type <> 'webhook_endpoint.test' and type <> all (private.subscribed_types(v_webhook_endpoint.types)) then
     perform private.refuse(
       409, 'type_not_subscribed', 'The webhook endpoint no longer subscribes to this type.', 'type',
       hint => 'Add the type to the endpoint first.'
@@ -194,7 +194,8 @@ begin
     delete from public.webhook_deliveries d where d.webhook_endpoint_id = old.id;
   elsif new.types is distinct from old.types then
     update public.webhook_deliveries d set status = 'cancelled'
-    where d.webhook_endpoint_id = new.id and d.status = 'pending' and d.type <> all (array_append(new.types, 'webhook_endpoint.test'));
+    where d.webhook_endpoint_id = new.id and d.status = 'pending'
+      and d.type <> all (array_append(private.subscribed_types(new.types), 'webhook_endpoint.test'));
   end if;
   return null;
 end

@@ -157,8 +157,8 @@ grant execute on function api.redeliver_webhook to scope_events_write;
 -- per call, oldest first. That time is one of the delivery: what an endpoint failed to take may be older than `failing_since`. What is due or in flight is left alone, so that a repeated call finds the rest.
 create function api.redeliver_webhooks(
   webhook_endpoint_id uuid,
-  since timestamptz default null,
-  until timestamptz default null,
+  updated_after timestamptz default null,
+  created_before timestamptz default null,
   status public.webhook_delivery_status default null,
   idempotency_key text default null,
   request_fingerprint text default null
@@ -193,9 +193,9 @@ begin
     where f.webhook_endpoint_id = v_webhook_endpoint.id
       and f.status = any (v_statuses)
       and (f.status <> 'pending' or (f.next_attempt_at > now() and coalesce(f.claimed_until <= now(), true)))
-      and f.type = any (v_webhook_endpoint.types)
-      and (since is null or f.updated_at >= since)
-      and (until is null or f.created_at < until)
+      and f.type = any (private.subscribed_types(v_webhook_endpoint.types))
+      and (updated_after is null or f.updated_at >= updated_after)
+      and (created_before is null or f.created_at < created_before)
     order by f.id
     limit 10000
     for no key update

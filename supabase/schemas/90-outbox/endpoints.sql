@@ -1,13 +1,17 @@
 -- Webhook endpoints: URLs that are notified of the types they subscribe to. Webhooks are signed with a secret per endpoint
 -- (https://www.standardwebhooks.com), which is shown at creation and rotation and never again.
 
--- The first part of a type names the object in its data, which has the JSON shape of the API.
+-- The first part of a type names the object in its data, which has the JSON shape of the API. No notification has the type *: endpoints
+-- subscribe to every type by it.
 create type public.notification_type as enum (
+  '*',
   'order.created',
+  'order.updated',
   'order.completed',
   'order.cancelled',
   'order.expired',
   'order.reopened',
+  'attendee.created',
   'attendee.checked_in',
   'attendee.checked_out',
   'attendee.check_in_undone',
@@ -54,17 +58,20 @@ create table public.webhook_endpoints (
   ),
   constraint webhook_endpoints_types_are_chosen check (
     cardinality(types) > 0 and array_position(types, null) is null and 'webhook_endpoint.test' <> all (types)
+    and ('*' <> all (types) or cardinality(types) = 1)
   ),
   constraint webhook_endpoints_event_ids_are_few check (cardinality(event_ids) <= 100 and array_position(event_ids, null) is null),
   constraint webhook_endpoints_disabled_reason_is_bounded check (length(disabled_reason) <= 500)
 );
+comment on constraint webhook_endpoints_types_are_chosen on public.webhook_endpoints is
+  'A webhook endpoint needs * alone, for every type, or at least one type, without webhook_endpoint.test.';
 comment on constraint webhook_endpoints_url_is_https on public.webhook_endpoints is
   'The URL of a webhook endpoint is an https address without a password. http is allowed for localhost only.';
 comment on table public.webhook_endpoints is 'URLs that receive webhooks. Set status to disabled to stop sending. Delete the row to remove it with its deliveries.';
 comment on column public.webhook_endpoints.url is 'A public https address. In development also this machine, by http.';
 comment on column public.webhook_endpoints.description is 'Description of the receiver: one line, up to 200 characters.';
 comment on column public.webhook_endpoints.status is 'enabled or disabled.';
-comment on column public.webhook_endpoints.types is 'Subscribed notification types: at least one, without webhook_endpoint.test.';
+comment on column public.webhook_endpoints.types is 'Subscribed notification types: at least one, without webhook_endpoint.test. * alone: every type, also later ones.';
 comment on column public.webhook_endpoints.event_ids is 'Send only notifications of these events. Empty: all events.';
 comment on column public.webhook_endpoints.disabled_reason is 'Why Usher disabled it. Empty if a person or an API key did.';
 comment on column public.webhook_endpoints.failing_since is 'Since when no delivery has succeeded. Kept by the courier.';
@@ -89,6 +96,12 @@ comment on table private.webhook_secrets is 'Secrets that sign webhooks. Signing
 
 create index webhook_secrets_webhook_endpoint_id_idx on private.webhook_secrets (webhook_endpoint_id);
 alter table private.webhook_secrets enable row level security;
+
+-- The types that an endpoint is sent, with later ones where it subscribes to all.
+create function private.subscribed_types(types public.notification_type[]) returns public.notification_type[]
+language plpgsql stable set search_path = ''
+as $$ begin return case when '*' = any (types) then enum_range(null::public.notification_type) else types end; end $$;
+grant execute on function private.subscribed_types to scope_events_write, authenticated;
 
 -- The scope that a key needs to subscribe to a type: the one that reads its object.
 create function private.scope_to_read(type public.notification_type) returns public.api_scope
@@ -118,7 +131,7 @@ declare
   v_missing public.api_scope;
 begin
   select private.scope_to_read(t) into v_missing
-  from unnest(types) t
+  from unnest(private.subscribed_types(types)) t
   where private.scope_to_read(t) <> all (private.current_scopes())
   limit 1;
   if found then

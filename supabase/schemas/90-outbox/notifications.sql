@@ -64,7 +64,7 @@ grant select (id, organisation_id, type, created_at) on public.notifications to 
 
 -- Ids of the notifications of a page, oldest first: see 00-ground/pages.sql.
 create function private.page_of_notifications(
-  types public.notification_type[], after_transaction_id xid8, after_id uuid, created_since timestamptz, size integer
+  types public.notification_type[], after_transaction_id xid8, after_id uuid, created_after timestamptz, size integer
 ) returns uuid[]
 language plpgsql stable security definer
 set search_path = ''
@@ -72,8 +72,8 @@ as $$
 declare
   v_organisation_ids uuid[] := array[private.current_organisation_id()];
   v_before_transaction_id xid8 := pg_snapshot_xmin(pg_current_snapshot());
-  v_since timestamptz := coalesce(created_since, '-infinity');
-  v_since_id uuid := private.first_uuid_v7(created_since);
+  v_since timestamptz := coalesce(created_after, '-infinity');
+  v_since_id uuid := private.first_uuid_v7(created_after);
   v_since_transaction_id xid8;
 begin
   -- What was written before that time, by whomever, has a transaction that is older than all which began from then on. Of a hundred such
@@ -112,7 +112,7 @@ grant execute on function private.page_of_notifications to scope_events_write;
 create function api.list_notifications(
   type public.notification_type default null,
   after uuid default null,
-  created_since timestamptz default null,
+  created_after timestamptz default null,
   cursor text default null,
   "limit" integer default null
 ) returns json
@@ -144,7 +144,7 @@ begin
     v_types := array(select t from unnest(v_types) t where t = list_notifications.type);
   end if;
   v_ids := private.page_of_notifications(
-    v_types, coalesce(v_last.transaction_id, '0'), coalesce(v_last.id, '00000000-0000-0000-0000-000000000000'), created_since, v_size + 1
+    v_types, coalesce(v_last.transaction_id, '0'), coalesce(v_last.id, '00000000-0000-0000-0000-000000000000'), created_after, v_size + 1
   );
   for v_notification in
     select n.* from public.notifications n where n.id = any (v_ids)

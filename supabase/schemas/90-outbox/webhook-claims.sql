@@ -130,7 +130,7 @@ begin
   update public.webhook_deliveries d set status = 'cancelled'
   where d.id = any (v_ids) and not exists (
     select from public.webhook_endpoints w
-    where w.id = d.webhook_endpoint_id and d.type = any (array_append(w.types, 'webhook_endpoint.test'))
+    where w.id = d.webhook_endpoint_id and d.type = any (array_append(private.subscribed_types(w.types), 'webhook_endpoint.test'))
   );
   update public.webhook_deliveries d
   set status = 'failed', last_error = 'Given up after 20 attempts without a recorded result.'

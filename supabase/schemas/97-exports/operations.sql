@@ -23,7 +23,7 @@ create function api.export_attendees_page(
   ticket_type_id uuid default null,
   status public.attendee_status default null,
   checked_in boolean default null,
-  updated_since timestamptz default null,
+  updated_after timestamptz default null,
   cursor text default null,
   size integer default 250
 ) returns json
@@ -31,7 +31,7 @@ language plpgsql stable set search_path = ''
 as $$
 declare
   -- Of those that changed there may be few: more are looked at.
-  v_scanned integer := case when updated_since is null then size else size * 10 end;
+  v_scanned integer := case when updated_after is null then size else size * 10 end;
   v_ids uuid[];
 begin
   perform private.assert_own_objects(export_attendees_page.event_id, export_attendees_page.ticket_type_id);
@@ -47,8 +47,8 @@ begin
         -- Not of the view: members who may read that see no codes.
         select x.*, a.ticket_code from public.attendee_export x join public.attendees a on a.id = x.id where x.id = i.id offset 0
       ) v
-      where export_attendees_page.updated_since is null
-        or exists (select from public.attendees a where a.id = i.id and a.updated_at >= export_attendees_page.updated_since)
+      where export_attendees_page.updated_after is null
+        or exists (select from public.attendees a where a.id = i.id and a.updated_at >= export_attendees_page.updated_after)
       order by i.place
       limit size + 1
     ),
@@ -66,7 +66,7 @@ create function api.export_attendees(
   ticket_type_id uuid default null,
   status public.attendee_status default null,
   checked_in boolean default null,
-  updated_since timestamptz default null,
+  updated_after timestamptz default null,
   fields text[] default null,
   idempotency_key text default null,
   request_fingerprint text default null
@@ -77,10 +77,10 @@ begin
   return private.export_link(
     'export_attendees', 'public.attendee_export',
     jsonb_build_object(
-      'event_id', event_id, 'ticket_type_id', ticket_type_id, 'status', status, 'checked_in', checked_in, 'updated_since', updated_since,
+      'event_id', event_id, 'ticket_type_id', ticket_type_id, 'status', status, 'checked_in', checked_in, 'updated_after', updated_after,
       'fields', fields
     ),
-    case when updated_since is null then private.page_of_attendees(
+    case when updated_after is null then private.page_of_attendees(
       event_id, ticket_type_id, status, checked_in, null, private.before_cursor(null), 10001
     ) end,
     idempotency_key, request_fingerprint
@@ -95,14 +95,14 @@ create function api.export_orders_page(
   event_id uuid default null,
   status public.order_status default null,
   payment_status public.payment_status[] default null,
-  updated_since timestamptz default null,
+  updated_after timestamptz default null,
   cursor text default null,
   size integer default 250
 ) returns json
 language plpgsql stable set search_path = ''
 as $$
 declare
-  v_scanned integer := case when updated_since is null then size else size * 10 end;
+  v_scanned integer := case when updated_after is null then size else size * 10 end;
   v_ids uuid[];
 begin
   perform private.assert_own_objects(export_orders_page.event_id);
@@ -115,8 +115,8 @@ begin
       select to_json(v)
       from unnest(v_ids) with ordinality i (id, place)
       cross join lateral (select x.* from public.order_export x where x.id = i.id offset 0) v
-      where export_orders_page.updated_since is null
-        or exists (select from public.orders o where o.id = i.id and o.updated_at >= export_orders_page.updated_since)
+      where export_orders_page.updated_after is null
+        or exists (select from public.orders o where o.id = i.id and o.updated_at >= export_orders_page.updated_after)
       order by i.place
       limit size + 1
     ),
@@ -133,7 +133,7 @@ create function api.export_orders(
   event_id uuid default null,
   status public.order_status default null,
   payment_status public.payment_status[] default null,
-  updated_since timestamptz default null,
+  updated_after timestamptz default null,
   fields text[] default null,
   idempotency_key text default null,
   request_fingerprint text default null
@@ -144,9 +144,9 @@ begin
   return private.export_link(
     'export_orders', 'public.order_export',
     jsonb_build_object(
-      'event_id', event_id, 'status', status, 'payment_status', payment_status, 'updated_since', updated_since, 'fields', fields
+      'event_id', event_id, 'status', status, 'payment_status', payment_status, 'updated_after', updated_after, 'fields', fields
     ),
-    case when updated_since is null then private.page_of_orders(event_id, status, payment_status, private.before_cursor(null), 10001) end,
+    case when updated_after is null then private.page_of_orders(event_id, status, payment_status, private.before_cursor(null), 10001) end,
     idempotency_key, request_fingerprint
   );
 end

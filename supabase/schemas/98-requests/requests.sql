@@ -74,6 +74,8 @@ create function api.list_requests(
   failed boolean default null,
   route text default null,
   request_id text default null,
+  created_after timestamptz default null,
+  created_before timestamptz default null,
   cursor text default null,
   "limit" integer default null
 ) returns json
@@ -106,6 +108,8 @@ begin
       and (failed is null or (r.status >= 400) = failed)
       and (list_requests.route is null or r.route = list_requests.route)
       and (list_requests.request_id is null or r.request_id = list_requests.request_id)
+      and (created_after is null or r.created_at >= created_after)
+      and (created_before is null or r.created_at < created_before)
     order by r.id desc
     limit v_size + 1
   );

@@ -40,7 +40,8 @@ describe.each(interfaces)('%s', (_where, open) => {
     const ticketTypeId = await event.ticketType({ price: 2000 })
     const id = await registered({ ticketTypeId, invoice: true, guests: 2 })
     await actions.pay(id, 1000)
-    expect(await told()).toEqual([tell('payment.recorded', (await paymentsOf(id))[0] ?? {})])
+    const [first = {}] = await paymentsOf(id)
+    expect(await told()).toEqual([tell('order.updated', await order(id)), tell('payment.recorded', first)])
 
     await actions.pay(id, 3000)
     const [paid, attendees] = [await order(id), await attendeesOf(id)]
@@ -103,6 +104,31 @@ describe.each(interfaces)('%s', (_where, open) => {
   })
 })
 
+test('edits of an order are told once a transaction, and never beside what became of it', async () => {
+  const { event, told, order, registered } = await outboxFixture(interfaces[1][1])
+  const id = await registered({ ticketTypeId: await event.ticketType({ price: 4900 }), invoice: true })
+  const types = async (...statements: string[]) => {
+    await during(async (client) => {
+      for (const sql of statements) await client.query(sql, [id])
+      await client.query('commit')
+    })
+    return (await told()).map(({ type }) => type)
+  }
+  const rename = "update public.orders set name = 'Office ' || version where id = $1"
+  const pay = 'insert into public.payments (order_id, amount) values ($1, 2450)'
+  const cancel = "update public.orders set status = 'cancelled' where id = $1"
+
+  await during(async (client) => {
+    for (const sql of [rename, rename]) await client.query(sql, [id])
+    await client.query('commit')
+  })
+  expect(await told()).toEqual([tell('order.updated', await order(id))])
+  expect(await types('update public.orders set name = name where id = $1')).toEqual([])
+  expect(await types(pay, rename)).toEqual(['order.updated', 'payment.recorded'])
+  expect(await types(rename, pay, rename)).toEqual(['attendee.updated', 'order.completed', 'payment.recorded'])
+  expect(await types(rename, cancel, rename)).toEqual(['attendee.cancelled', 'order.cancelled'])
+})
+
 describe('an order that is added in Studio row by row', () => {
   const addRow = async (event: TestEvent, columns: Record<string, string> = {}) => {
     const { id } = await row<{ id: string }>(
@@ -124,7 +150,7 @@ describe('an order that is added in Studio row by row', () => {
     expect(await told()).toEqual([tell('order.completed', made), tell('order.created', made)])
 
     const second = await attendee(await addAttendee(id, event.ticketTypeId))
-    expect(await told()).toEqual([tell('attendee.updated', second)])
+    expect(await told()).toEqual([tell('attendee.created', second)])
   })
 
   test('is announced once, with all that one transaction adds', async () => {

@@ -133,7 +133,7 @@ test('what was done since a time is listed alone', async () => {
   const { event, send, entries } = await arrange()
   const { body: renamed } = await send('PATCH', `/events/${event.id}`, { name: 'Mine' })
   await send('PATCH', `/events/${event.id}`, { name: 'Ours' })
-  const changes = (await entries(`?created_since=${renamed.data.updated_at}`)).map((entry) => entry.changes)
+  const changes = (await entries(`?created_after=${renamed.data.updated_at}`)).map((entry) => entry.changes)
   expect(changes).toMatchObject([{ name: { to: 'Ours' } }, { name: { to: 'Mine' } }])
 })
 

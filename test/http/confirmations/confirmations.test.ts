@@ -338,6 +338,7 @@ describe('what guests are told', () => {
   // Why each other operation that sends e-mails does not ask: docs/contribute/decisions/confirmed-operations-are-few.md.
   const unasked: Record<string, string> = {
     register_attendee: 'the tickets of one order, at most 50, as an order in a shop has them',
+    add_attendee: 'one',
     record_invoice_payment: 'the tickets of one order',
     update_attendee: 'one',
     resend_ticket: 'one',

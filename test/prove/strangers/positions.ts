@@ -20,9 +20,9 @@ export type Position = { path: string; kind: Kind }
 /** What says nothing of an object: texts and times that are stored or compared as they are. */
 const plain = new Set(
   `name description starts_at ends_at starts_after starts_before timezone address city postcode country online_url currency move sales_start_at
-   sales_end_at valid_from valid_until guests_may_until notify company payment_status due_after due_before updated_since created_since
+   sales_end_at valid_from valid_until guests_may_until notify company payment_status due_after due_before updated_after created_after created_before
    received_at received_after received_before refunded_at payment_due_at offer_expires_at reason names opens_at closes_at device scan_id
-   scanned_at label key help answer fields since until message subject route`.split(/\s+/),
+   scanned_at label key help answer fields message subject route`.split(/\s+/),
 )
 
 const others: Record<string, Kind> = {
