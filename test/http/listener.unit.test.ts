@@ -214,3 +214,15 @@ test('places are given back: as many clients as you like come one after another'
     expect([response.status, await response.text()]).toEqual([200, '0'])
   }
 })
+
+test('a request that meets a stop on an idle connection is answered, and the connection ends with it', async () => {
+  const { opened, socket } = await open()
+  const idle = socket()
+  idle.write(get())
+  await once(idle, 'data')
+  const answer = received(idle)
+  const stopped = opened.close()
+  idle.write(get())
+  expect(await answer).toMatch(/^HTTP\/1.1 200 OK\r\n[\s\S]*Connection: close\r\n/)
+  await stopped
+})
