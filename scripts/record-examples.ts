@@ -1,4 +1,4 @@
-// Records the answers to the story in docs/reference/examples.json: `npm run examples`. No courier runs, so what is pending stays.
+// Records the answers to the story in docs/reference/examples.json and notifications.json: `npm run examples`. No courier runs, so what is pending stays.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -13,10 +13,11 @@ try {
   const stack = await startEmbeddedStack({ dataDir, progress: () => {} })
   const app = await serveApp({ dataApiUrl: stack.dataApiUrl, jwtSecret: stack.jwtSecret, log: createLog('error') })
   try {
-    const examples = await tellStory(app.url, stack.databaseUrl)
-    const file = join(import.meta.dirname, '..', 'docs', 'reference', 'examples.json')
-    await writeFile(file, `${JSON.stringify(examples, null, 2)}\n`)
-    console.log(`recorded ${examples.length} examples`)
+    for (const [name, recorded] of Object.entries(await tellStory(app.url, stack.databaseUrl)))
+      await writeFile(
+        join(import.meta.dirname, `../docs/reference/${name}.json`),
+        `${JSON.stringify(recorded, null, 2)}\n`,
+      )
   } finally {
     await app.close()
     await stack.stop()

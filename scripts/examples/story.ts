@@ -6,11 +6,14 @@ import { createKey } from '../../src/gateway/api-key.ts'
 import type { Example } from '../../src/http/openapi/examples.ts'
 import { createOrganisation, issueKey } from '../../src/local/admin.ts'
 import { type Scope, scopes } from '../../src/operations/operation.ts'
+import { notificationTypes } from '../../src/operations/webhook-endpoints.ts'
 import { createNormaliser } from './normaliser.ts'
 import { createPlayer, type Player } from './player.ts'
 
+export type Story = { examples: Example[]; notifications: Record<string, { created_at: string; data: object }> }
+
 /** @param databaseUrl as the role Studio uses: for the organisation, its keys, and what an organiser does there. */
-export async function tellStory(apiUrl: string, databaseUrl: string): Promise<Example[]> {
+export async function tellStory(apiUrl: string, databaseUrl: string): Promise<Story> {
   const database = new pg.Client({ connectionString: databaseUrl })
   await database.connect()
   try {
@@ -42,8 +45,9 @@ export async function tellStory(apiUrl: string, databaseUrl: string): Promise<Ex
     await makeDeliveries(database, organisation.id)
     await lookingBack(player, endpointId)
     await exporting(player, event)
+    await passing(player, event, database, organisation.id)
     await closing(player, event)
-    return player.recorded
+    return { examples: player.recorded, notifications: await notified(player) }
   } finally {
     await database.end()
   }
@@ -422,6 +426,38 @@ async function exporting({ show, refuse }: Player, event: Event): Promise<void> 
   await show('export_payments', 'The books of a month', inSeptember)
   await show('export_check_ins', 'All scans', { event_id: event.id })
   await refuse('export_attendees', 'validation_failed', 'No such column', { fields: ['ticket_url'] })
+}
+
+/** What only time and a mail server do. */
+async function passing({ play }: Player, event: Event, database: pg.ClientBase, organisationId: string): Promise<void> {
+  const onBoat = { event_id: event.rainDateId, name: 'Boat trip', quantity: 1 }
+  const { data: boat } = await play('create_ticket_type', 'One place', onBoat)
+  const annie = {
+    event_id: event.rainDateId,
+    ticket_type_id: boat.id,
+    name: 'Annie Easley',
+    email: 'annie@example.com',
+  }
+  await play('register_attendee', 'On the boat', annie)
+  await play('join_waiting_list', 'For the boat', { ...annie, name: 'Evelyn Boyd', email: 'evelyn@example.com' })
+  await play('update_ticket_type', 'Another place', { ticket_type_id: boat.id, changes: { quantity: 2 } })
+  for (const change of [
+    "waiting_list_entries set offer_expires_at = now() where status = 'offered'",
+    "waiting_list_entries set status = 'expired' where status = 'offered'",
+    "attendees set ticket_email_status = 'bounced' where name = 'Annie Easley' and status = 'active'",
+  ])
+    await database.query(`update public.${change} and organisation_id = $1`, [organisationId])
+}
+
+/** The first notification of each type. */
+async function notified({ play, untilListed }: Player): Promise<Story['notifications']> {
+  const notifications: Story['notifications'] = {}
+  for (const type of notificationTypes) {
+    await untilListed(`/notifications?type=${type}`)
+    const { data } = await play('list_notifications', type, { type, limit: 1 })
+    notifications[type] = { created_at: data[0].created_at, data: data[0].data }
+  }
+  return notifications
 }
 
 async function closing({ play, show, refuse }: Player, event: Event): Promise<void> {

@@ -2,15 +2,14 @@
 
 import type pg from 'pg'
 import { describeApi } from '../../src/http/openapi/document.ts'
-import { examples } from '../../src/http/openapi/examples.ts'
 import { operations } from '../../src/operations/index.ts'
 import { effects } from '../../src/operations/notification-effects.ts'
+import { notificationExamples } from '../../src/operations/notification-examples.ts'
 import { notifications } from '../../src/operations/webhook-endpoints.ts'
 import { code, json, page, table } from './markdown.ts'
 import { linkTo, nameOf, type Schema } from './schema.ts'
 
 type Webhook = { post: { requestBody: { content: Record<string, { schema: Schema }> } } }
-type Recorded = { type: string; created_at: string; data: object }
 
 export async function notificationsPage(client: Pick<pg.ClientBase, 'query'>): Promise<string> {
   const { rows } = await client.query<{ type: keyof typeof notifications; scope: string }>(
@@ -23,9 +22,6 @@ export async function notificationsPage(client: Pick<pg.ClientBase, 'query'>): P
   }
   const types = rows.map(({ type, scope }) => [code(type), notifications[type], dataOf(type), code(scope)])
   const changes = Object.entries(effects).map(([what, types]) => [what, types.map(code).join(', ') || 'none'])
-  const lists = examples.filter(({ operation }) => operation === 'list_notifications')
-  const recorded = lists.flatMap(({ body }) => (body.data ?? []) as Recorded[])
-  const byType = new Map(recorded.map((each) => [each.type, each]))
   return page(
     '# Notifications',
     'Usher logs each change as a notification and sends it to every webhook endpoint that subscribes to its type. `data` is the object at that time, as the API answers it; orders come without ticket codes. A key subscribes to what its scopes can read.',
@@ -34,8 +30,9 @@ export async function notificationsPage(client: Pick<pg.ClientBase, 'query'>): P
     'A change over REST, over MCP or in Studio sends the same.',
     table('change | notifications', changes),
     '## Examples',
-    ...[...byType.values()].map(
-      ({ type, created_at, data }) => `### ${type}\n\n${json({ type, timestamp: created_at, livemode: true, data })}`,
+    'test_webhook_endpoint sends the example of a type, with `livemode` `false` and the time of the test.',
+    ...Object.entries(notificationExamples).map(
+      ([type, { created_at, data }]) => `### ${type}\n\n${json({ type, timestamp: created_at, livemode: true, data })}`,
     ),
   )
 }

@@ -2,8 +2,7 @@
 // a secret, a URL or anything that the remote side sent, so no error message is passed on as it is.
 
 import { AddressNotAllowed } from '../process/outbound/allowed-addresses.ts'
-
-export class NothingToSignWith extends Error {}
+import { NothingToSignWith } from './sign-webhook.ts'
 
 const byCode: Record<string, string> = {
   ENOTFOUND: 'No such host.',

@@ -1,16 +1,16 @@
 // Makes one attempt to send a webhook (https://www.standardwebhooks.com). Retries are decided by the caller. It must never throw, exceed
 // its timeout, follow a redirect, send anything unsigned, or connect to an address that allowed-addresses.ts refuses.
 
-import { Webhook } from 'standardwebhooks'
 import type { Dispatcher } from 'undici'
-import packageJson from '../../package.json' with { type: 'json' }
+import type { NotificationType } from '../operations/webhook-endpoints.ts'
 import { createRoutes, inTime, type Routes } from '../process/outbound/allowed-addresses.ts'
 import type { FindAddresses } from '../process/outbound/find-addresses.ts'
-import { describeFailure, NothingToSignWith } from './describe-failure.ts'
+import { describeFailure } from './describe-failure.ts'
+import { signWebhook, type UnsignedWebhook } from './sign-webhook.ts'
 import { excerptOf, retryAfterSeconds } from './webhook-answer.ts'
 
 /** One delivery to one endpoint, as `api.claim_webhooks` returns it. */
-export type PendingWebhook = {
+export type PendingWebhook = UnsignedWebhook & {
   /** Id of the delivery. */
   id: string
   /** Id of this claim, for settling it. */
@@ -18,17 +18,8 @@ export type PendingWebhook = {
   attempt: number
   webhook_endpoint_id: string
   url: string
-  /** `whsec_…`, the current one first; two during a rotation. */
-  secrets: string[]
-  /** Id of the notification: the same at each attempt. */
-  webhook_id: string
-  type: string
-  /** Time of the notification, RFC 3339. */
-  timestamp: string
-  /** false: of a test organisation. */
-  livemode: boolean
-  /** The object as the API returns it. */
-  data: unknown
+  /** Of a test: the type whose example is sent. */
+  example?: NotificationType | null
 }
 
 export type WebhookResult =
@@ -81,7 +72,12 @@ export function createWebhookSender({
       const milliseconds = () => Math.round(performance.now() - startedAt)
       const deadline = AbortSignal.timeout(timeoutMs)
       try {
-        const request = { ...routes.to(pending.url), ...signed(pending), method: 'POST', signal: deadline } as const
+        const request = {
+          ...routes.to(pending.url),
+          ...signWebhook(pending),
+          method: 'POST',
+          signal: deadline,
+        } as const
         const response = await inTime(deadline, post(routes, request))
         return {
           kind: 'answered',
@@ -100,35 +96,6 @@ export function createWebhookSender({
       closed = true
       routes.close()
     },
-  }
-}
-
-type Message = { headers: Record<string, string>; body: string }
-
-/** Serialises the body once, so that the bytes that are signed are the bytes that are sent. */
-function signed({ secrets, webhook_id, type, timestamp, livemode, data }: PendingWebhook): Message {
-  const body = JSON.stringify({ type, timestamp, livemode, data })
-  const now = new Date()
-  return {
-    headers: {
-      'Content-Type': 'application/json',
-      'Accept-Encoding': 'identity',
-      'User-Agent': `Usher/${packageJson.version}`,
-      'webhook-id': webhook_id,
-      'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-      'webhook-signature': signatures(secrets, (webhook) => webhook.sign(webhook_id, now, body)),
-    },
-    body,
-  }
-}
-
-function signatures(secrets: string[], sign: (webhook: Webhook) => string): string {
-  if (secrets.length === 0) throw new NothingToSignWith()
-  try {
-    return secrets.map((secret) => sign(new Webhook(secret))).join(' ')
-  } catch {
-    // The library's own message may quote the secret.
-    throw new NothingToSignWith()
   }
 }
 

@@ -3,6 +3,7 @@
 
 import type { Logger } from 'pino'
 import type { CourierRpc } from '../gateway/courier-rpc.ts'
+import { notificationExamples } from '../operations/notification-examples.ts'
 import type { Observe, Queue } from './courier.ts'
 import type { PendingWebhook, WebhookResult, WebhookSender } from './send-webhook.ts'
 import { batchResults, settle } from './settle.ts'
@@ -28,7 +29,7 @@ export function webhookQueue(
     claim: async (limit) => (await rpc('claim_webhooks', { limit, lease_seconds: leaseSeconds })) as PendingWebhook[],
     async deliver(pending) {
       const { id, claim, url } = pending
-      const result = await sender.send(pending)
+      const result = await sender.send(withExample(pending))
       if (result.kind === 'abandoned') {
         await rpc('release_webhook', { webhook_delivery_id: id, claim })
         return false
@@ -62,6 +63,13 @@ export function webhookQueue(
       return more
     },
   }
+}
+
+/** What is no change is not livemode, whatever the organisation. */
+function withExample(pending: PendingWebhook): PendingWebhook {
+  const { example } = pending
+  if (example === undefined || example === null) return pending
+  return { ...pending, type: example, livemode: false, data: notificationExamples[example].data }
 }
 
 const outcomeOf = (result: Exclude<WebhookResult, { kind: 'abandoned' }>): string =>

@@ -13,7 +13,7 @@ import { type Declared, names } from './operation.ts'
 import { OrderSchema, PaymentSchema, RefundSchema } from './orders.ts'
 import { TicketTypeSchema } from './ticket-types.ts'
 import { WaitingListEntrySchema } from './waiting-list.ts'
-import { notificationTypes, unknownType, WebhookEndpointSchema } from './webhook-endpoints.ts'
+import { notificationTypes, subscribableTypes, unknownType, WebhookEndpointSchema } from './webhook-endpoints.ts'
 
 const deliveryStatuses = ['pending', 'delivered', 'failed', 'cancelled'] as const
 
@@ -177,13 +177,20 @@ export const redeliverWebhooks = {
 export const testWebhookEndpoint = {
   name: 'test_webhook_endpoint',
   title: 'Test a webhook endpoint',
-  description: 'Sends webhook_endpoint.test to a webhook endpoint. list_webhook_deliveries has the response.',
+  description:
+    'Sends webhook_endpoint.test, or the documented example of a type with livemode false, to a webhook endpoint. list_webhook_deliveries has the response.',
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/test',
   errors: ['webhook_endpoint_disabled'],
   scope: 'events:write',
   lean: deliveryEssentials,
-  input: z.strictObject({ webhook_endpoint_id: id('webhook endpoint') }),
+  input: z.strictObject({
+    webhook_endpoint_id: id('webhook endpoint'),
+    type: z
+      .enum(subscribableTypes, unknownType)
+      .optional()
+      .describe('Send the example of this type; the endpoint need not subscribe to it.'),
+  }),
   output: one(WebhookDeliverySchema),
   hints: { destructive: false, idempotent: false, openWorld: true },
 } satisfies Declared

@@ -39,13 +39,15 @@ export const notifications = {
   'webhook_endpoint.test': 'You call test_webhook_endpoint.',
 }
 
-export const notificationTypes = Object.keys(notifications) as (keyof typeof notifications)[]
+export type NotificationType = keyof typeof notifications
+export const notificationTypes = Object.keys(notifications) as NotificationType[]
 
 const endpointStatuses = ['enabled', 'disabled'] as const
 /** There are too many to name in a refusal. */
 export const unknownType = 'must be a type of notification, such as order.completed or attendee.checked_in'
+export const subscribableTypes = notificationTypes.filter((type) => type !== 'webhook_endpoint.test')
 /** `*`: every type, also later ones. */
-const endpointTypes = ['*', ...notificationTypes.filter((type) => type !== 'webhook_endpoint.test')] as const
+const endpointTypes = ['*', ...subscribableTypes] as const
 
 export const WebhookEndpointSchema = z.strictObject({
   object: z.literal('webhook_endpoint'),

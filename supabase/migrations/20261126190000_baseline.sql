@@ -6783,6 +6783,7 @@ create type public.webhook_delivery_status as enum ('pending', 'delivered', 'fai
 
 create table public.webhook_deliveries (
   type public.notification_type not null,
+  example_type public.notification_type,
   status public.webhook_delivery_status not null default 'pending',
   webhook_endpoint_id uuid not null,
   attempts integer not null default 0,
@@ -6809,6 +6810,7 @@ create table public.webhook_deliveries (
 );
 comment on table public.webhook_deliveries is 'Delivery of one notification to one webhook endpoint, with its result.';
 comment on column public.webhook_deliveries.type is 'The type of the notification.';
+comment on column public.webhook_deliveries.example_type is 'Of a test: the type whose documented example is sent.';
 comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
 comment on column public.webhook_deliveries.webhook_endpoint_id is 'Where it is sent.';
 comment on column public.webhook_deliveries.attempts is 'Attempts since it was last queued.';
@@ -22204,6 +22206,7 @@ begin
     ),
     'webhook_id', n.id,
     'type', n.type,
+    'example', c.example_type,
     'timestamp', private.rfc3339(n.created_at),
     'livemode', (select not o.is_test from public.organisations o where o.id = n.organisation_id),
     'data', n.data
@@ -22215,7 +22218,7 @@ begin
 end
 $$;
 comment on function api.claim_webhooks is
-  'Leases due webhooks for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, timestamp, livemode, data }].';
+  'Leases due webhooks for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, example, timestamp, livemode, data }].';
 grant execute on function api.claim_webhooks to courier;
 
 -- Returned unsent, or aborted, by a courier that is stopping: it was not an attempt, and is due at once.
@@ -22589,8 +22592,9 @@ comment on function api.redeliver_webhooks is
   'Queues failed deliveries of a webhook endpoint again and retries waiting ones at once, at most 10,000: 200 with their number. 404 not_found; 409 webhook_endpoint_disabled.';
 grant execute on function api.redeliver_webhooks to scope_events_write;
 
--- Adds a test notification with its one delivery. Security definer: no role may write the outbox.
-create function private.notify_test(webhook_endpoint_id uuid) returns public.webhook_deliveries
+-- Adds a test notification with its one delivery. The courier sends the example, if there is a type: the log keeps the test as what it is, so
+-- nobody who reads it takes an example for a change. Security definer: no role may write the outbox.
+create function private.notify_test(webhook_endpoint_id uuid, example_type public.notification_type) returns public.webhook_deliveries
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -22604,8 +22608,8 @@ begin
   insert into public.notifications (organisation_id, type, data, subject_id)
   values (v_webhook_endpoint.organisation_id, 'webhook_endpoint.test', private.webhook_endpoint_json(v_webhook_endpoint), v_webhook_endpoint.id)
   returning id into v_notification_id;
-  insert into public.webhook_deliveries (organisation_id, webhook_endpoint_id, notification_id, type)
-  values (v_webhook_endpoint.organisation_id, v_webhook_endpoint.id, v_notification_id, 'webhook_endpoint.test')
+  insert into public.webhook_deliveries (organisation_id, webhook_endpoint_id, notification_id, type, example_type)
+  values (v_webhook_endpoint.organisation_id, v_webhook_endpoint.id, v_notification_id, 'webhook_endpoint.test', example_type)
   returning * into v_webhook_delivery;
   return v_webhook_delivery;
 end
@@ -22615,7 +22619,8 @@ grant execute on function private.notify_test to scope_events_write;
 create function api.test_webhook_endpoint(
   webhook_endpoint_id uuid,
   idempotency_key text default null,
-  request_fingerprint text default null
+  request_fingerprint text default null,
+  type public.notification_type default null
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
@@ -22633,12 +22638,12 @@ begin
 
   return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
     'status', 201,
-    'data', private.webhook_delivery_json(private.notify_test(webhook_endpoint_id))
+    'data', private.webhook_delivery_json(private.notify_test(webhook_endpoint_id, type))
   ));
 end
 $$;
 comment on function api.test_webhook_endpoint is
-  'Queues a notification of type webhook_endpoint.test for a webhook endpoint: 201 with the delivery. 404 not_found; 409 webhook_endpoint_disabled.';
+  'Queues a notification of type webhook_endpoint.test for a webhook endpoint, or the documented example of a type: 201 with the delivery. 404 not_found; 409 webhook_endpoint_disabled.';
 grant execute on function api.test_webhook_endpoint to scope_events_write;
 
 -- schemas/90-outbox/depth.sql

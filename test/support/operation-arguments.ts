@@ -302,7 +302,10 @@ export const examples: Record<string, (event: TestEvent) => Arguments | Promise<
   }),
   delete_webhook_endpoint: async (event) => ({ webhook_endpoint_id: await webhookEndpoint(event) }),
   rotate_webhook_secret: async (event) => ({ webhook_endpoint_id: await webhookEndpoint(event), overlap_hours: 1 }),
-  test_webhook_endpoint: async (event) => ({ webhook_endpoint_id: await webhookEndpoint(event) }),
+  test_webhook_endpoint: async (event) => ({
+    webhook_endpoint_id: await webhookEndpoint(event),
+    type: 'order.expired',
+  }),
   list_webhook_deliveries: async (event) => {
     const endpoint = await webhookEndpoint(event)
     await event.guest()

@@ -5,6 +5,7 @@ create type public.webhook_delivery_status as enum ('pending', 'delivered', 'fai
 
 create table public.webhook_deliveries (
   type public.notification_type not null,
+  example_type public.notification_type,
   status public.webhook_delivery_status not null default 'pending',
   webhook_endpoint_id uuid not null,
   attempts integer not null default 0,
@@ -31,6 +32,7 @@ create table public.webhook_deliveries (
 );
 comment on table public.webhook_deliveries is 'Delivery of one notification to one webhook endpoint, with its result.';
 comment on column public.webhook_deliveries.type is 'The type of the notification.';
+comment on column public.webhook_deliveries.example_type is 'Of a test: the type whose documented example is sent.';
 comment on column public.webhook_deliveries.status is 'Set it to pending to send it again.';
 comment on column public.webhook_deliveries.webhook_endpoint_id is 'Where it is sent.';
 comment on column public.webhook_deliveries.attempts is 'Attempts since it was last queued.';

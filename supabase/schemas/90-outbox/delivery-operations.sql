@@ -214,8 +214,9 @@ comment on function api.redeliver_webhooks is
   'Queues failed deliveries of a webhook endpoint again and retries waiting ones at once, at most 10,000: 200 with their number. 404 not_found; 409 webhook_endpoint_disabled.';
 grant execute on function api.redeliver_webhooks to scope_events_write;
 
--- Adds a test notification with its one delivery. Security definer: no role may write the outbox.
-create function private.notify_test(webhook_endpoint_id uuid) returns public.webhook_deliveries
+-- Adds a test notification with its one delivery. The courier sends the example, if there is a type: the log keeps the test as what it is, so
+-- nobody who reads it takes an example for a change. Security definer: no role may write the outbox.
+create function private.notify_test(webhook_endpoint_id uuid, example_type public.notification_type) returns public.webhook_deliveries
 language plpgsql volatile security definer set search_path = ''
 as $$
 declare
@@ -229,8 +230,8 @@ begin
   insert into public.notifications (organisation_id, type, data, subject_id)
   values (v_webhook_endpoint.organisation_id, 'webhook_endpoint.test', private.webhook_endpoint_json(v_webhook_endpoint), v_webhook_endpoint.id)
   returning id into v_notification_id;
-  insert into public.webhook_deliveries (organisation_id, webhook_endpoint_id, notification_id, type)
-  values (v_webhook_endpoint.organisation_id, v_webhook_endpoint.id, v_notification_id, 'webhook_endpoint.test')
+  insert into public.webhook_deliveries (organisation_id, webhook_endpoint_id, notification_id, type, example_type)
+  values (v_webhook_endpoint.organisation_id, v_webhook_endpoint.id, v_notification_id, 'webhook_endpoint.test', example_type)
   returning * into v_webhook_delivery;
   return v_webhook_delivery;
 end
@@ -240,7 +241,8 @@ grant execute on function private.notify_test to scope_events_write;
 create function api.test_webhook_endpoint(
   webhook_endpoint_id uuid,
   idempotency_key text default null,
-  request_fingerprint text default null
+  request_fingerprint text default null,
+  type public.notification_type default null
 ) returns json
 language plpgsql volatile set search_path = ''
 as $$
@@ -258,10 +260,10 @@ begin
 
   return private.record_outcome(idempotency_key, request_fingerprint, json_build_object(
     'status', 201,
-    'data', private.webhook_delivery_json(private.notify_test(webhook_endpoint_id))
+    'data', private.webhook_delivery_json(private.notify_test(webhook_endpoint_id, type))
   ));
 end
 $$;
 comment on function api.test_webhook_endpoint is
-  'Queues a notification of type webhook_endpoint.test for a webhook endpoint: 201 with the delivery. 404 not_found; 409 webhook_endpoint_disabled.';
+  'Queues a notification of type webhook_endpoint.test for a webhook endpoint, or the documented example of a type: 201 with the delivery. 404 not_found; 409 webhook_endpoint_disabled.';
 grant execute on function api.test_webhook_endpoint to scope_events_write;

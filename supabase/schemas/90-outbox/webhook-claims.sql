@@ -155,6 +155,7 @@ begin
     ),
     'webhook_id', n.id,
     'type', n.type,
+    'example', c.example_type,
     'timestamp', private.rfc3339(n.created_at),
     'livemode', (select not o.is_test from public.organisations o where o.id = n.organisation_id),
     'data', n.data
@@ -166,7 +167,7 @@ begin
 end
 $$;
 comment on function api.claim_webhooks is
-  'Leases due webhooks for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, timestamp, livemode, data }].';
+  'Leases due webhooks for lease_seconds: [{ id, claim, attempt, webhook_endpoint_id, url, secrets, webhook_id, type, example, timestamp, livemode, data }].';
 grant execute on function api.claim_webhooks to courier;
 
 -- Returned unsent, or aborted, by a courier that is stopping: it was not an attempt, and is due at once.

@@ -8,6 +8,7 @@ import { describeApi } from '../../../src/http/openapi/document.ts'
 import { examples, isError, successesOf } from '../../../src/http/openapi/examples.ts'
 import { ErrorSchema } from '../../../src/http/openapi/responses.ts'
 import { operations } from '../../../src/operations/index.ts'
+import { notificationExamples } from '../../../src/operations/notification-examples.ts'
 import { validator } from '../../support/schema-validators.ts'
 import { codesIn, describedOperations } from './support.ts'
 
@@ -33,9 +34,10 @@ test('every example is of an operation, and says what its schemas allow', () => 
 })
 
 test('the server answers the story as it is recorded', async () => {
-  expect(await tellStory(inject('apiUrl'), inject('databaseUrl')), 'If this is meant, run: npm run examples').toEqual(
+  expect(await tellStory(inject('apiUrl'), inject('databaseUrl')), 'If this is meant, run: npm run examples').toEqual({
     examples,
-  )
+    notifications: notificationExamples,
+  })
 })
 
 test('no example holds an API key', () => {
