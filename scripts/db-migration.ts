@@ -31,16 +31,11 @@ type Options = {
 // what Postgres does by itself when postgres, who applies the migrations, makes an object or a role.
 const policy: Policy = {
   id: 'usher',
-  filter: [
-    {
-      match: { all: [{ kind: 'acl' }, { verb: 'add' }, { idField: { field: 'grantee', glob: 'postgres' } }] },
-      action: 'exclude',
-    },
-    {
-      match: { all: [{ kind: 'membership' }, { verb: 'add' }, { idField: { field: 'member', glob: 'postgres' } }] },
-      action: 'exclude',
-    },
-  ],
+  filter: [addedTo('acl', 'grantee'), addedTo('membership', 'member')],
+}
+
+function addedTo(kind: string, field: string): NonNullable<Policy['filter']>[number] {
+  return { match: { all: [{ kind }, { verb: 'add' }, { idField: { field, glob: 'postgres' } }] }, action: 'exclude' }
 }
 
 const makesPostgresTheOwner = /^alter .* owner to "postgres"$/i

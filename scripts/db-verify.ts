@@ -25,18 +25,10 @@ export function diffCatalogues(schemas: Catalogue, migrations: Catalogue): strin
 }
 
 function describeDelta(delta: ReturnType<typeof diff>[number]): string {
-  switch (delta.verb) {
-    case 'add':
-      return `- ${encodeId(delta.fact.id)}`
-    case 'remove':
-      return `+ ${encodeId(delta.fact.id)}`
-    case 'set':
-      return `  ${encodeId(delta.id)}: ${delta.attr}`
-    case 'link':
-      return `- ${encodeId(delta.edge.from)} ${delta.edge.kind} ${encodeId(delta.edge.to)}`
-    case 'unlink':
-      return `+ ${encodeId(delta.edge.from)} ${delta.edge.kind} ${encodeId(delta.edge.to)}`
-  }
+  if (delta.verb === 'set') return `  ${encodeId(delta.id)}: ${delta.attr}`
+  const mark = delta.verb === 'add' || delta.verb === 'link' ? '-' : '+'
+  if ('fact' in delta) return `${mark} ${encodeId(delta.fact.id)}`
+  return `${mark} ${encodeId(delta.edge.from)} ${delta.edge.kind} ${encodeId(delta.edge.to)}`
 }
 
 if (import.meta.main) {

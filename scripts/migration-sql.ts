@@ -1,7 +1,7 @@
 // Makes pg-delta's SQL look like supabase/schemas. Never changes a string, a comment or the body of a function.
 
 import { formatSqlStatements } from '@supabase/pg-delta/sql-format'
-import { Client } from 'pg'
+import { withClient } from '../src/local/client.ts'
 
 export function toReadableSql(sql: string, keywords: Set<string>): string {
   const [formatted = sql] = formatSqlStatements([sql], {
@@ -29,12 +29,8 @@ function withShortQuotes(sql: string): string {
 
 /** Names that cannot stand without quotes everywhere. */
 export async function readKeywords(databaseUrl: string): Promise<Set<string>> {
-  const client = new Client({ connectionString: databaseUrl })
-  await client.connect()
-  try {
-    const { rows } = await client.query<{ word: string }>("select word from pg_get_keywords() where catcode <> 'U'")
-    return new Set(rows.map((row) => row.word))
-  } finally {
-    await client.end()
-  }
+  const { rows } = await withClient(databaseUrl, (client) =>
+    client.query<{ word: string }>("select word from pg_get_keywords() where catcode <> 'U'"),
+  )
+  return new Set(rows.map((row) => row.word))
 }

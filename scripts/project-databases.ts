@@ -3,7 +3,8 @@
 
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { Client, DatabaseError } from 'pg'
+import { type Client, DatabaseError } from 'pg'
+import { withClient } from '../src/local/client.ts'
 import { applyMigrations } from '../src/local/migrate.ts'
 import { StartError } from '../src/process/start-error.ts'
 import { interruption } from '../src/process/stop-signals.ts'
@@ -44,13 +45,9 @@ export async function withProjectDatabases<T>(
 
 async function applySchemas(databaseUrl: string, projectDir: string): Promise<void> {
   const folder = join(projectDir, 'supabase')
-  const client = new Client({ connectionString: databaseUrl })
-  await client.connect()
-  try {
+  await withClient(databaseUrl, async (client) => {
     for (const path of schemaFiles(folder)) await applyFile(client, join(folder, path))
-  } finally {
-    await client.end()
-  }
+  })
 }
 
 /**

@@ -14,10 +14,7 @@ try {
   const app = await serveApp({ dataApiUrl: stack.dataApiUrl, jwtSecret: stack.jwtSecret, log: createLog('error') })
   try {
     for (const [name, recorded] of Object.entries(await tellStory(app.url, stack.databaseUrl)))
-      await writeFile(
-        join(import.meta.dirname, `../docs/reference/${name}.json`),
-        `${JSON.stringify(recorded, null, 2)}\n`,
-      )
+      await writeFile(join(import.meta.dirname, `../docs/reference/${name}.json`), JSON.stringify(recorded))
   } finally {
     await app.close()
     await stack.stop()

@@ -10,7 +10,7 @@ import { notificationTypes } from '../../src/operations/webhook-endpoints.ts'
 import { createNormaliser } from './normaliser.ts'
 import { createPlayer, type Player } from './player.ts'
 
-export type Story = { examples: Example[]; notifications: Record<string, { created_at: string; data: object }> }
+export type Story = { examples: Example[]; notifications: Record<string, { timestamp: string; data: object }> }
 
 /** @param databaseUrl as the role Studio uses: for the organisation, its keys, and what an organiser does there. */
 export async function tellStory(apiUrl: string, databaseUrl: string): Promise<Story> {
@@ -430,16 +430,11 @@ async function exporting({ show, refuse }: Player, event: Event): Promise<void> 
 
 /** What only time and a mail server do. */
 async function passing({ play }: Player, event: Event, database: pg.ClientBase, organisationId: string): Promise<void> {
-  const onBoat = { event_id: event.rainDateId, name: 'Boat trip', quantity: 1 }
-  const { data: boat } = await play('create_ticket_type', 'One place', onBoat)
-  const annie = {
-    event_id: event.rainDateId,
-    ticket_type_id: boat.id,
-    name: 'Annie Easley',
-    email: 'annie@example.com',
-  }
-  await play('register_attendee', 'On the boat', annie)
-  await play('join_waiting_list', 'For the boat', { ...annie, name: 'Evelyn Boyd', email: 'evelyn@example.com' })
+  const rain = { event_id: event.rainDateId }
+  const { data: boat } = await play('create_ticket_type', 'One place', { ...rain, name: 'Boat trip', quantity: 1 })
+  const seat = { ...rain, ticket_type_id: boat.id }
+  await play('register_attendee', 'On the boat', { ...seat, name: 'Annie Easley', email: 'annie@example.com' })
+  await play('join_waiting_list', 'For the boat', { ...seat, name: 'Evelyn Boyd', email: 'evelyn@example.com' })
   await play('update_ticket_type', 'Another place', { ticket_type_id: boat.id, changes: { quantity: 2 } })
   for (const change of [
     "waiting_list_entries set offer_expires_at = now() where status = 'offered'",
@@ -455,7 +450,7 @@ async function notified({ play, untilListed }: Player): Promise<Story['notificat
   for (const type of notificationTypes) {
     await untilListed(`/notifications?type=${type}`)
     const { data } = await play('list_notifications', type, { type, limit: 1 })
-    notifications[type] = { created_at: data[0].created_at, data: data[0].data }
+    notifications[type] = { timestamp: data[0].created_at, data: data[0].data }
   }
   return notifications
 }

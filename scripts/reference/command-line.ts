@@ -22,7 +22,7 @@ export function commandLinePage(): string {
   }
   return page(
     '# Command line',
-    'Run the commands with `npx usher`, or in a container with `node bin/usher.js`.',
+    'Run the commands with `npx usher` in a checkout, or in a container with `node bin/usher.js`. `listen` and `trigger` also come as [a package](../guides/webhooks-on-your-machine.md) for any machine.',
     ...helpOf(usher, 'usher'),
   )
 }

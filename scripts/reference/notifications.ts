@@ -32,7 +32,7 @@ export async function notificationsPage(client: Pick<pg.ClientBase, 'query'>): P
     '## Examples',
     'test_webhook_endpoint sends the example of a type, with `livemode` `false` and the time of the test.',
     ...Object.entries(notificationExamples).map(
-      ([type, { created_at, data }]) => `### ${type}\n\n${json({ type, timestamp: created_at, livemode: true, data })}`,
+      ([type, { timestamp, data }]) => `### ${type}\n\n${json({ type, timestamp, livemode: true, data })}`,
     ),
   )
 }

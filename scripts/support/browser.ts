@@ -4,12 +4,10 @@ import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
 
 // The shell has no windows to prepare for: a page costs it a fifth of the processor time.
-const executablePath = [
-  '/usr/bin/chromium-headless-shell',
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-].find(existsSync)
+const executablePath = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome']
+  .map((name) => `/usr/bin/${name}`)
+  .find(existsSync)
+const quiet = '--disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync'.split(' ')
 
 export const hasBrowser = executablePath !== undefined
 
@@ -18,12 +16,5 @@ export const openBrowser = (args: readonly string[] = []): Promise<Browser> =>
     executablePath: executablePath ?? '',
     // Chromium has no sandbox for root.
     chromiumSandbox: process.getuid?.() !== 0,
-    args: [
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-sync',
-      ...args,
-    ],
+    args: [...quiet, ...args],
   })

@@ -2,17 +2,18 @@
 // Exit codes: 0 success, 1 failure, 2 wrong usage or configuration.
 
 import { existsSync } from 'node:fs'
-import { Command, CommanderError } from 'commander'
+import { Command } from 'commander'
 import packageJson from '../../package.json' with { type: 'json' }
 import { AdminError } from '../local/admin.ts'
 import { StartError } from '../process/start-error.ts'
 import { stopSignal } from '../process/stop-signals.ts'
-import { CommandError, Failed } from './command-error.ts'
+import { runCommand } from './command-error.ts'
 import { addImportCommand } from './commands/import.ts'
 import { addDoorLinkCommand, addKeyCommands } from './commands/keys.ts'
 import { addOrganisationCommands } from './commands/organisations.ts'
 import { addServiceCommands } from './commands/service.ts'
 import { openTerminal, type Surroundings } from './commands/terminal.ts'
+import { addWebhookCommands } from './commands/webhooks.ts'
 import { ConfigError } from './config.ts'
 
 export function commandLine(surroundings: Surroundings): Command {
@@ -40,6 +41,7 @@ First steps:
   addKeyCommands(usher, terminal)
   addDoorLinkCommand(usher, terminal)
   addImportCommand(usher, terminal)
+  addWebhookCommands(usher, terminal)
   return usher
 }
 
@@ -47,17 +49,11 @@ First steps:
 export async function run(args: string[], surroundings: Surroundings): Promise<number> {
   const { stderr, exit } = surroundings
   try {
-    await commandLine(surroundings).parseAsync(args, { from: 'user' })
-    return 0
+    return await runCommand(commandLine(surroundings), args, stderr)
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-    if (error instanceof Failed) return 1
-    if (error instanceof CommandError || error instanceof ConfigError) {
-      stderr.write(`${error.message}\n`)
-      return error instanceof ConfigError ? 2 : error.exitCode
-    }
-    if (!(error instanceof StartError || error instanceof AdminError)) throw error
+    if (!(error instanceof ConfigError || error instanceof StartError || error instanceof AdminError)) throw error
     stderr.write(`${error.message}\n`)
+    if (error instanceof ConfigError) return 2
     exit(1)
     return 1
   }

@@ -29,6 +29,9 @@ export type Email = {
   messageId: string
 }
 
+/** In a test organisation, whatever is sent to this address bounces. */
+export const bouncingAddress = 'bounce@example.com'
+
 /** As `get_email` answers it: an e-mail of a test organisation, which is kept in place of being sent. */
 export const keptOf = ({ subject, text, html, attachments }: Email) => ({
   subject,

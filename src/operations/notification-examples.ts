@@ -3,4 +3,4 @@
 import recorded from '../../docs/reference/notifications.json' with { type: 'json' }
 import type { NotificationType } from './webhook-endpoints.ts'
 
-export const notificationExamples: Record<NotificationType, { created_at: string; data: object }> = recorded
+export const notificationExamples: Record<NotificationType, { timestamp: string; data: object }> = recorded

@@ -13,7 +13,7 @@ import { type Declared, names } from './operation.ts'
 import { OrderSchema, PaymentSchema, RefundSchema } from './orders.ts'
 import { TicketTypeSchema } from './ticket-types.ts'
 import { WaitingListEntrySchema } from './waiting-list.ts'
-import { notificationTypes, subscribableTypes, unknownType, WebhookEndpointSchema } from './webhook-endpoints.ts'
+import { notificationTypes, unknownType, WebhookEndpointSchema } from './webhook-endpoints.ts'
 
 const deliveryStatuses = ['pending', 'delivered', 'failed', 'cancelled'] as const
 
@@ -159,7 +159,7 @@ export const redeliverWebhooks = {
   name: 'redeliver_webhooks',
   title: 'Redeliver webhooks',
   description:
-    'Sends undelivered webhooks of an endpoint again after an outage: all, or those tried or added from updated_after on (its failing_since); with status delivered also those that arrived. Repeat it while redelivered is 10000.',
+    'Sends undelivered webhooks again after an outage: all, or those tried or added from updated_after on (its failing_since); with status delivered also those that arrived. Repeat it while redelivered is 10000.',
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/redeliver',
   errors: ['webhook_endpoint_disabled'],
@@ -178,7 +178,7 @@ export const testWebhookEndpoint = {
   name: 'test_webhook_endpoint',
   title: 'Test a webhook endpoint',
   description:
-    'Sends webhook_endpoint.test, or the documented example of a type with livemode false, to a webhook endpoint. list_webhook_deliveries has the response.',
+    'Sends webhook_endpoint.test, or the example of a type, to a webhook endpoint. list_webhook_deliveries has the response.',
   method: 'POST',
   path: '/webhook-endpoints/{webhook_endpoint_id}/test',
   errors: ['webhook_endpoint_disabled'],
@@ -186,10 +186,7 @@ export const testWebhookEndpoint = {
   lean: deliveryEssentials,
   input: z.strictObject({
     webhook_endpoint_id: id('webhook endpoint'),
-    type: z
-      .enum(subscribableTypes, unknownType)
-      .optional()
-      .describe('Send the example of this type; the endpoint need not subscribe to it.'),
+    type: z.enum(notificationTypes, unknownType).optional().describe('Its example is sent, with livemode false.'),
   }),
   output: one(WebhookDeliverySchema),
   hints: { destructive: false, idempotent: false, openWorld: true },

@@ -135,9 +135,9 @@ const inSource: Record<string, Mutant> = {
     source: [
       [
         'src/courier/webhooks.ts',
-        'const result = await sender.send(pending)',
+        'const result = await sender.send(withExample(pending))',
         `await record({ id, claim, url, milliseconds: 0, response_status: 204, response_body: '' })
-         const result = await sender.send(pending)`,
+         const result = await sender.send(withExample(pending))`,
       ],
     ],
   },

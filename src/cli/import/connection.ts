@@ -1,14 +1,12 @@
 // Where Usher is, and a key for it: told by whoever has only an address and a key, found by whoever works where Usher runs.
 
-import { readFile } from 'node:fs/promises'
-import { text } from 'node:stream/consumers'
-import { isWellFormedKey, prefixOf } from '../../gateway/api-key.ts'
+import { prefixOf } from '../../gateway/api-key.ts'
 import { urlOf } from '../../http/listener.ts'
 import { findOrganisationOfEvent, issueKey, revokeKey, withDatabase } from '../../local/admin.ts'
-import { hostOf, isLoopback } from '../../process/loopback.ts'
 import { CommandError } from '../command-error.ts'
 import { findRunning, type Terminal } from '../commands/terminal.ts'
 import { type Config, readConfig } from '../config.ts'
+import { baseOf, readKey, warnOfPlainHttp } from '../given.ts'
 
 export type Connection = {
   url: string
@@ -31,46 +29,13 @@ export async function connect(
   const key = await readKey(asked.keyFile, environment, stdin)
   const { url, database } =
     told === undefined ? await findHere(readConfig(environment)) : { url: baseOf(told), database: undefined }
-  if (url.startsWith('http:') && !isLoopback(hostOf(url))) {
-    say(`Warning: ${url} is not encrypted, so others on the network can read the key and the list. Use https.`)
-  }
+  warnOfPlainHttp(url, say)
   if (key !== undefined) return { url, key, close: async () => {} }
   if (database !== undefined) return withKeyOfItsOwn(url, database, asked)
   throw new CommandError(
     2,
     `A key is needed for ${url}: set USHER_KEY, or give a file that holds it with --key-file (- reads standard input). It needs events:read and attendees:write.`,
   )
-}
-
-function baseOf(url: string): string {
-  const parsed = URL.parse(url)
-  if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.search !== '' || parsed.hash !== '') {
-    throw new CommandError(2, `${url} is not the address of an Usher, such as https://usher.example.com.`)
-  }
-  if (parsed.username !== '' || parsed.password !== '') {
-    throw new CommandError(2, 'The address of Usher holds no user name or password: give the key by USHER_KEY.')
-  }
-  return parsed.href.replace(/\/+$/, '').replace(/\/api\/v1$/, '')
-}
-
-async function readKey(
-  file: string | undefined,
-  { USHER_KEY }: NodeJS.ProcessEnv,
-  stdin: NodeJS.ReadableStream,
-): Promise<string | undefined> {
-  const key = (file === undefined ? (USHER_KEY ?? '') : await readSecret(file, stdin)).trim()
-  if (key === '' && file === undefined) return undefined
-  if (isWellFormedKey(key)) return key
-  const where = file === undefined ? 'USHER_KEY' : file === '-' ? 'Standard input' : file
-  throw new CommandError(2, `${where} contains no complete API key, such as usher_live_….`)
-}
-
-async function readSecret(file: string, stdin: NodeJS.ReadableStream): Promise<string> {
-  try {
-    return file === '-' ? await text(stdin) : await readFile(file, 'utf8')
-  } catch (error) {
-    throw new CommandError(2, `The key cannot be read from ${file}. ${(error as Error).message}.`)
-  }
 }
 
 /** The Usher that runs on this machine, or that is configured, and its database where that can be reached. */

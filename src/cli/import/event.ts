@@ -3,8 +3,8 @@
 import type * as z from 'zod'
 import type { EventSchema } from '../../operations/events.ts'
 import type { TicketTypeSchema } from '../../operations/ticket-types.ts'
+import type { Client } from '../client.ts'
 import { CommandError } from '../command-error.ts'
-import type { Client } from './client.ts'
 import { listed, shown } from './shown.ts'
 
 export type Event = z.infer<typeof EventSchema>

@@ -2,9 +2,9 @@
 // Run again, it imports nobody twice: import_attendees knows each by external_id, or by e-mail address and name.
 
 import { createInterface } from 'node:readline'
+import { type Client, createClient, Refusal, Stopped } from '../client.ts'
 import { CommandError } from '../command-error.ts'
 import type { Terminal } from '../commands/terminal.ts'
-import { type Client, createClient, Refusal, Stopped } from './client.ts'
 import { countKnown, findColumns } from './columns.ts'
 import { connect } from './connection.ts'
 import { type Event, findEvent, findTicketType, type TicketType } from './event.ts'

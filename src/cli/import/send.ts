@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type * as z from 'zod'
 import { type AttendeeImportSchema, importAttendees } from '../../operations/registrations.ts'
-import { type Client, Refusal } from './client.ts'
+import { type Client, Refusal } from '../client.ts'
 import type { Guest, Judged } from './guests.ts'
 import type { Row } from './sheet.ts'
 

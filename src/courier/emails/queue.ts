@@ -7,7 +7,7 @@ import type { Logger } from 'pino'
 import type { CourierRpc } from '../../gateway/courier-rpc.ts'
 import { isToAttendee, isToBuyer, type PendingEmail } from '../../guests/pending.ts'
 import type { Observe, Queue } from '../courier.ts'
-import { keptOf } from '../email.ts'
+import { bouncingAddress, keptOf } from '../email.ts'
 import { MailError, type MailTransport } from '../mail/index.ts'
 import { batchResults, settle } from '../settle.ts'
 import { composeEmail, recipientOf } from './compose.ts'
@@ -47,7 +47,11 @@ export function emailQueue(
   async function send(pending: PendingEmail): Promise<Outcome> {
     try {
       const email = await composeEmail(pending, from)
-      if (pending.organisation.is_test) return { sent: { message_id: email.messageId, content: keptOf(email) } }
+      if (pending.organisation.is_test) {
+        if (email.to.address === bouncingAddress)
+          throw new MailError(true, 'test', 'This address bounces in a test organisation.')
+        return { sent: { message_id: email.messageId, content: keptOf(email) } }
+      }
       return { sent: await mail.send(email) }
     } catch (error) {
       if (error instanceof MailError) {

@@ -5,7 +5,7 @@ import type { ZodOpenApiObject } from 'zod-openapi'
 import { timestamp } from '../../operations/fields.ts'
 import { notificationExamples } from '../../operations/notification-examples.ts'
 import { ArrivalSchema, NotificationSchema } from '../../operations/notifications.ts'
-import { type NotificationType, notificationTypes } from '../../operations/webhook-endpoints.ts'
+import { notificationTypes } from '../../operations/webhook-endpoints.ts'
 import { kindOf } from './objects.ts'
 
 const headers = {
@@ -29,11 +29,6 @@ function dataOf(type: string): z.ZodType {
   if (data === undefined) throw new Error(`Which object does ${type} have?`)
   // With a description it would be a copy, and no component.
   return data
-}
-
-function exampleOf(type: NotificationType) {
-  const { created_at, data } = notificationExamples[type]
-  return { type, timestamp: created_at, livemode: true, data }
 }
 
 export function describeWebhooks(): NonNullable<ZodOpenApiObject['webhooks']> {
@@ -60,7 +55,7 @@ export function describeWebhooks(): NonNullable<ZodOpenApiObject['webhooks']> {
                   livemode: z.boolean().describe('false: of a test organisation.'),
                   data: dataOf(type),
                 }),
-                example: exampleOf(type),
+                example: { type, livemode: true, ...notificationExamples[type] },
               },
             },
           },

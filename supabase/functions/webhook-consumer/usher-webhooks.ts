@@ -16,6 +16,17 @@ export interface components {
             data: components["schemas"]["Order"];
         } | {
             /** @constant */
+            type: "order.updated";
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
+            data: components["schemas"]["Order"];
+        } | {
+            /** @constant */
             type: "order.completed";
             /**
              * Format: date-time
@@ -58,6 +69,17 @@ export interface components {
             /** @description false: of a test organisation. */
             livemode: boolean;
             data: components["schemas"]["Order"];
+        } | {
+            /** @constant */
+            type: "attendee.created";
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            timestamp: string;
+            /** @description false: of a test organisation. */
+            livemode: boolean;
+            data: components["schemas"]["Attendee"];
         } | {
             /** @constant */
             type: "attendee.checked_in";
@@ -865,8 +887,8 @@ export interface components {
             id: string;
             url: string;
             description: string | null;
-            /** @description Types it is subscribed to. */
-            types: ("order.created" | "order.completed" | "order.cancelled" | "order.expired" | "order.reopened" | "attendee.checked_in" | "attendee.checked_out" | "attendee.check_in_undone" | "attendee.updated" | "attendee.cancelled" | "attendee.erased" | "event.published" | "event.updated" | "event.cancelled" | "payment.recorded" | "payment.voided" | "refund.recorded" | "email.bounced" | "ticket_type.sold_out" | "waiting_list_entry.created" | "waiting_list_entry.offered" | "waiting_list_entry.accepted" | "waiting_list_entry.expired" | "waiting_list_entry.cancelled" | "webhook_endpoint.test")[];
+            /** @description Types it is subscribed to; *: every type. */
+            types: ("*" | "order.created" | "order.updated" | "order.completed" | "order.cancelled" | "order.expired" | "order.reopened" | "attendee.created" | "attendee.checked_in" | "attendee.checked_out" | "attendee.check_in_undone" | "attendee.updated" | "attendee.cancelled" | "attendee.erased" | "event.published" | "event.updated" | "event.cancelled" | "payment.recorded" | "payment.voided" | "refund.recorded" | "email.bounced" | "ticket_type.sold_out" | "waiting_list_entry.created" | "waiting_list_entry.offered" | "waiting_list_entry.accepted" | "waiting_list_entry.expired" | "waiting_list_entry.cancelled")[];
             /** @description Send only notifications of these events; empty: all events. */
             event_ids: string[];
             /** @enum {string} */

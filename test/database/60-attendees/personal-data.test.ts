@@ -52,7 +52,7 @@ const notOfAPerson: Record<string, string[]> = {
     'email_lower',
   ],
   webhook_deliveries: [
-    'id organisation_id webhook_endpoint_id notification_id type status attempts next_attempt_at claim',
+    'id organisation_id webhook_endpoint_id notification_id type example_type status attempts next_attempt_at claim',
     'claimed_until last_attempt_at last_response_status last_response_milliseconds last_error delivered_at',
     'created_at updated_at',
   ],

@@ -123,6 +123,7 @@ describe('a claim', () => {
           webhook_id: expect.any(String),
           type: 'order.created',
           timestamp: expect.stringMatching(/Z$/),
+          example: null,
           livemode: true,
           data: expect.objectContaining({ object: 'order' }),
         },

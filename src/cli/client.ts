@@ -2,17 +2,17 @@
 // that one whose answer was lost is answered, not repeated.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { CommandError } from '../command-error.ts'
+import { CommandError } from './command-error.ts'
 
 type ErrorBody = { code: string; message: string; hint?: string; retryable: boolean }
 
 /** An answer that sending the same again does not change. */
-export class Refusal extends Error {
+export class Refusal extends CommandError {
   readonly status: number
   readonly code: string
 
   constructor(status: number, { code, message, hint }: ErrorBody) {
-    super([message, hint].filter(Boolean).join(' '))
+    super(1, [message, hint].filter(Boolean).join(' '))
     this.status = status
     this.code = code
   }
@@ -21,28 +21,33 @@ export class Refusal extends Error {
 /** The person asked to stop. */
 export class Stopped extends Error {}
 
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
+
 export type Client = {
-  call<T>(method: 'GET' | 'POST', path: string, body?: unknown, idempotencyKey?: string): Promise<T>
+  call<T>(method: Method, path: string, body?: unknown, idempotencyKey?: string): Promise<T>
   /** Every item of a list, page by page. */
   list<T>(path: string): Promise<T[]>
+  /** The clock of the server at its last answer, to the second. */
+  serverTime(): Date
 }
 
+type Answer = { body: object; date: string | null }
 /** `reason` is a sentence. `seconds`: when to come again, where the server says so. */
 type Trouble = { reason: string; seconds: number | undefined }
 
 const timeOutMs = 60_000
 const longestWaitSeconds = 30
-/** For how long nothing need answer, once something has. */
-const patienceMs = 600_000
-
 export function createClient(
   { url, key }: { url: string; key: string },
   say: (text: string) => void,
   stopping: AbortSignal,
+  /** For how long nothing need answer, once something has. */
+  patienceMs = 600_000,
 ): Client {
   let hasAnswered = false
+  let serverTime = new Date()
 
-  async function call<T>(method: 'GET' | 'POST', path: string, body?: unknown, idempotencyKey?: string): Promise<T> {
+  async function call<T>(method: Method, path: string, body?: unknown, idempotencyKey?: string): Promise<T> {
     if (stopping.aborted) throw new Stopped()
     const request = {
       method,
@@ -58,6 +63,8 @@ export function createClient(
       const outcome = await attempt(url, path, request)
       if ('body' in outcome) {
         hasAnswered = true
+        serverTime = new Date(outcome.date ?? Date.now())
+        if (failed > 0) say(`${url} answers again.`)
         return outcome.body as T
       }
       const { reason, seconds } = outcome
@@ -84,28 +91,28 @@ export function createClient(
     }
   }
 
-  return { call, list }
+  return { call, list, serverTime: () => serverTime }
 }
 
-async function attempt(url: string, path: string, request: RequestInit): Promise<{ body: object } | Trouble> {
+async function attempt(url: string, path: string, request: RequestInit): Promise<Answer | Trouble> {
   try {
     // A redirected POST would become a GET.
     const limits = { redirect: 'manual', signal: AbortSignal.timeout(timeOutMs) } as const
     const response = await fetch(`${url}/api/v1${path}`, { ...request, ...limits })
     return read(url, response, await response.text())
   } catch (error) {
-    if (error instanceof CommandError || error instanceof Refusal) throw error
+    if (error instanceof CommandError) throw error
     const { message, cause } = error as Error & { cause?: NodeJS.ErrnoException }
     return { reason: `No answer (${cause?.code ?? cause?.message ?? message}).`, seconds: undefined }
   }
 }
 
-function read(url: string, { ok, status, headers }: Response, text: string): { body: object } | Trouble {
+function read(url: string, { ok, status, headers }: Response, text: string): Answer | Trouble {
   if (status >= 300 && status < 400) {
     throw new CommandError(2, `${url} redirects to ${headers.get('location')}. Give that address with --url.`)
   }
   const body = parseJson(text)
-  if (ok && body !== undefined) return { body }
+  if (ok && body !== undefined) return { body, date: headers.get('date') }
   const retryAfter = Number(headers.get('retry-after') ?? Number.NaN)
   const seconds = Number.isFinite(retryAfter) ? retryAfter : undefined
   if (body?.error?.code !== undefined) {
