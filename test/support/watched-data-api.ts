@@ -20,7 +20,9 @@ export async function watchedDataApi(
   const { hostname, port } = new URL(inject('dataApiUrl'))
   const server = createServer(async (req, res) => {
     const body = Buffer.concat(await Array.fromAsync(req))
-    const breaks = await see(req.url?.replace('/rpc/', '') ?? '', res, body.toString())
+    const fn = req.url?.replace('/rpc/', '') ?? ''
+    // The log of requests is written when its time has come, whatever a test does.
+    const breaks = fn === 'record_requests' ? undefined : await see(fn, res, body.toString())
     if (res.destroyed || res.writableEnded) return
     const upstream = request({ hostname, port, method: req.method, path: req.url, headers: req.headers }, (answer) => {
       if (breaks !== undefined) return void answer.resume().on('end', () => breaks(res))
