@@ -86,7 +86,7 @@ const end = '--- end of the block ---'
 const inBash = (blocks: string[]): string =>
   [
     'set -euo pipefail',
-    `npx() { if [ "$1" = --package ]; then shift 2; fi; if [ "$1" = usher ]; then shift; node '${repository}/bin/usher.js' "$@"; else "node_modules/.bin/$1" "\${@:2}"; fi; }`,
+    `npx() { if [ "$1" = --yes ]; then shift; fi; if [ "$1" = --package ]; then shift 2; fi; if [ "$1" = usher ]; then shift; node '${repository}/bin/usher.js' "$@"; else "node_modules/.bin/$1" "\${@:2}"; fi; }`,
     'exec 3<&0 4>&1 </dev/null',
     ...blocks.map((text) => `read -r _ <&3\nexec >printed\n${text}\ncat printed >&4\necho '${end}' >&4`),
   ].join('\n')
