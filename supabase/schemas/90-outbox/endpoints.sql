@@ -97,10 +97,14 @@ comment on table private.webhook_secrets is 'Secrets that sign webhooks. Signing
 create index webhook_secrets_webhook_endpoint_id_idx on private.webhook_secrets (webhook_endpoint_id);
 alter table private.webhook_secrets enable row level security;
 
--- The types that an endpoint is sent, with later ones where it subscribes to all.
+-- The types that an endpoint is sent, with later ones where it subscribes to all. A test is for one endpoint, and has its delivery already.
 create function private.subscribed_types(types public.notification_type[]) returns public.notification_type[]
 language plpgsql stable set search_path = ''
-as $$ begin return case when '*' = any (types) then enum_range(null::public.notification_type) else types end; end $$;
+as $$
+begin
+  return case when '*' = any (types) then array_remove(enum_range(null::public.notification_type), 'webhook_endpoint.test') else types end;
+end
+$$;
 grant execute on function private.subscribed_types to scope_events_write, authenticated;
 
 -- The scope that a key needs to subscribe to a type: the one that reads its object.
