@@ -44,6 +44,11 @@ test('a key says by its beginning which kind of organisation it is for, and no o
       [organisation.id, prefix],
     )
     await expect(insert).rejects.toMatchObject({ code: 'PT422' })
+    const change = studio.query('update public.api_keys set prefix = $2 where organisation_id = $1', [
+      organisation.id,
+      prefix,
+    ])
+    await expect(change).rejects.toThrow('This field is fixed once the row exists.')
   }
 })
 
@@ -54,6 +59,15 @@ test('whether it is one is fixed', async () => {
     ])
     await expect(change).rejects.toThrow('This field is fixed once the row exists.')
   }
+})
+
+test('an e-mail stays in its organisation, so that none leaves a test one for a transport', async () => {
+  await tests.event.guest()
+  const move = studio.query('update public.emails set organisation_id = $2 where organisation_id = $1', [
+    tests.organisation.id,
+    live.organisation.id,
+  ])
+  await expect(move).rejects.toThrow('This field is fixed once the row exists.')
 })
 
 test('an object of the other kind is not found, whichever key asks', async () => {

@@ -193,7 +193,7 @@ begin
 end
 $$;
 
-select private.keep_table('public.api_keys', filled => '{family_id}',
+select private.keep_table('public.api_keys', filled => '{family_id}', fixed => '{prefix}',
   derived => '{"organisation_id": null, "kind": null, "parent_id": null, "event_id": null}', exempt => '{last_used_at}');
 create trigger api_keys_100_guard before insert or update on public.api_keys
   for each row execute function private.tg_api_keys__guard();

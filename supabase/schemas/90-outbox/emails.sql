@@ -180,7 +180,7 @@ create trigger emails_100_append_only before delete on public.emails
   for each row when (private.is_typed())
   execute function private.tg__assert_append_only('E-mails are a log and are never deleted.', 'Set status to cancelled instead.');
 -- Nobody adds rows by hand, and what the log says is for the purge to take out.
-select private.keep_table('public.emails', required => '{}', derived => null);
+select private.keep_table('public.emails', required => '{}', fixed => '{organisation_id}', derived => null);
 
 create function private.bounce_json(
   kind public.email_kind, event_id uuid, order_id uuid, attendee_id uuid, "to" text, status public.email_status, sent_at timestamptz, error text,
