@@ -12507,16 +12507,20 @@ as $$
 declare
   v_organisation public.organisations;
 begin
-  -- Whoever registers, orders or scans meanwhile waits.
   select o.* into v_organisation
   from public.organisations o
-  where o.id = private.organisation_meant(organisation_id, '{owner}')
-  for update;
+  where o.id = private.organisation_meant(organisation_id, '{owner}');
   if not v_organisation.is_test then
     perform private.refuse_value(
       'organisation_id', 'A live organisation is not emptied.', 'Look in organisations for the one with is_test.'
     );
   end if;
+  -- Whoever registers, orders or scans meanwhile waits. What they lock comes first, in their order: see 20-events/locks.sql.
+  perform private.lock_event_exclusive(e.id)
+  from (select e.id from public.events e where e.organisation_id = v_organisation.id order by e.id for no key update) e;
+  perform from public.orders o where o.organisation_id = v_organisation.id order by o.id for update;
+  perform from public.attendees a where a.organisation_id = v_organisation.id order by a.id for update;
+  perform from public.organisations o where o.id = v_organisation.id for update;
   return private.delete_rows(v_organisation.id, '{}', '{organisation,member,api_key,webhook_endpoint}');
 end
 $$;

@@ -3,7 +3,7 @@
 
 import { beforeAll, expect, inject, test } from 'vitest'
 import { rolledBack } from '../database/as-courier.ts'
-import { studio } from '../support/database.ts'
+import { during, studio } from '../support/database.ts'
 import { createOrganisation, type TestEvent, type TestOrganisation } from '../support/organisation.ts'
 import { problemOf, rest } from '../support/rest.ts'
 
@@ -190,4 +190,24 @@ test('its e-mails are purged after a week, those of a live organisation after a 
     await asCourier('select api.purge(30, 100000)')
     expect(await emails()).toEqual([live.organisation.id])
   })
+})
+
+test('whoever registers while it is emptied is not in its way', async () => {
+  const { organisation, event } = await arrange(true)
+  const empty = await during(async (client) => {
+    // As a registration: the event, and then what refers to the organisation.
+    await client.query('select private.lock_event_shared($1)', [event.id])
+    await client.query('select from public.events where id = $1 for key share', [event.id])
+    const emptying = studio.query('select public.empty_test_organisation($1) as rows', [organisation.id])
+    await expect
+      .poll(() =>
+        studio.query(
+          "select from pg_stat_activity where query like '%empty_test_organisation($1)%' and wait_event_type = 'Lock'",
+        ),
+      )
+      .toMatchObject({ rowCount: 1 })
+    await client.query('select from public.organisations where id = $1 for key share', [organisation.id])
+    return { emptying }
+  })
+  expect((await empty.emptying).rows[0].rows).toMatchObject({ events: 1 })
 })
