@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { during } from '../support/database.ts'
 import { connectV1 } from '../support/mcp.ts'
 import { createOrganisation } from '../support/organisation.ts'
 import { rest } from '../support/rest.ts'
@@ -117,4 +118,15 @@ test('a key that is sent by mistake is not in the log', async () => {
   const lines = await untilListed(send, { failed: true }, 2)
   expect(lines.map(({ param }) => param)).toEqual([expect.any(String), null])
   expect(JSON.stringify(lines)).not.toContain(key.slice(0, 19))
+})
+
+test('an organisation that is being emptied loses its lines, and holds up those of no other', async () => {
+  const [emptied, other] = [await arrange(), await arrange()]
+  await during(async (client) => {
+    await client.query('select from public.organisations where id = $1 for update', [emptied.organisation.id])
+    await emptied.send('GET', '/me')
+    const id = randomUUID()
+    await other.send('GET', '/me', undefined, { 'X-Request-Id': id })
+    await untilListed(other.send, { request_id: id })
+  })
 })

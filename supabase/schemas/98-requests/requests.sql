@@ -47,10 +47,11 @@ begin
       l.organisation_id, l.api_key_id, l.source, l.method, l.route, l.status, l.code, l.param, l.duration_ms, l.request_id,
       l.idempotency_key, l.created_at
     from json_populate_recordset(null::private.requests, lines) l
-    -- One that was deleted meanwhile has no log.
+    -- One that was deleted meanwhile has no log, nor has one while it is deleted or emptied: the lines of the others do not wait for it.
     join public.organisations o on o.id = l.organisation_id
     -- Ids are made in this order, which is that of the list.
     order by l.created_at
+    for key share of o skip locked
     returning organisation_id
   ),
   -- Of the twenty busiest: to count to 20,000 takes some milliseconds, and a quiet one is cut after three days.
