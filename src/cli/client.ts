@@ -3,6 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CommandError } from './command-error.ts'
+import { printable } from './import/shown.ts'
 
 type ErrorBody = { code: string; message: string; hint?: string; retryable: boolean }
 
@@ -12,7 +13,7 @@ export class Refusal extends CommandError {
   readonly code: string
 
   constructor(status: number, { code, message, hint }: ErrorBody) {
-    super(1, [message, hint].filter(Boolean).join(' '))
+    super(1, printable([message, hint].filter(Boolean).join(' ')))
     this.status = status
     this.code = code
   }
@@ -37,6 +38,9 @@ type Trouble = { reason: string; seconds: number | undefined }
 
 const timeOutMs = 60_000
 const longestWaitSeconds = 30
+// A timer takes no more than 24 days, and fires at once beyond them.
+const longestRetryAfterSeconds = 86_400
+
 export function createClient(
   { url, key }: { url: string; key: string },
   say: (text: string) => void,
@@ -109,12 +113,15 @@ async function attempt(url: string, path: string, request: RequestInit): Promise
 
 function read(url: string, { ok, status, headers }: Response, text: string): Answer | Trouble {
   if (status >= 300 && status < 400) {
-    throw new CommandError(2, `${url} redirects to ${headers.get('location')}. Give that address with --url.`)
+    throw new CommandError(
+      2,
+      printable(`${url} redirects to ${headers.get('location')}. Give that address with --url.`),
+    )
   }
   const body = parseJson(text)
   if (ok && body !== undefined) return { body, date: headers.get('date') }
   const retryAfter = Number(headers.get('retry-after') ?? Number.NaN)
-  const seconds = Number.isFinite(retryAfter) ? retryAfter : undefined
+  const seconds = Number.isFinite(retryAfter) ? Math.min(retryAfter, longestRetryAfterSeconds) : undefined
   if (body?.error?.code !== undefined) {
     if (!body.error.retryable) throw new Refusal(status, body.error)
     return { reason: body.error.message, seconds }

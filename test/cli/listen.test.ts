@@ -1,7 +1,8 @@
 // `usher listen` as a process, between the API and a receiver: what it forwards, what it keeps, and what becomes of it when either breaks.
 
-import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { connect, createServer, type Socket } from 'node:net'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import * as http from 'node:http'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeEach, expect, inject, onTestFinished, test } from 'vitest'
 import { emptyTestOrganisation } from '../../src/local/admin.ts'
@@ -59,11 +60,13 @@ test('it begins now, keeps its secret and its place for one person, and goes on 
   const first = await listen()
   const second = await event.guest()
   await expect.poll(heard).toEqual(ofGuest(second))
+  const [name = ''] = readdirSync(join(folder, 'usher')).filter((each) => each.endsWith('.json'))
+  const file = join(folder, 'usher', name)
+  const newest = String(receiver.received.at(-1)?.headers['webhook-id'])
+  await expect.poll(() => readFileSync(file, 'utf8')).toContain(newest)
   first.child.kill('SIGINT')
   expect((await first.ended).signal).toBe('SIGINT')
 
-  const [name = ''] = readdirSync(join(folder, 'usher'))
-  const file = join(folder, 'usher', name)
   expect(statSync(file).mode & 0o777).toBe(0o600)
   expect(readFileSync(file, 'utf8')).not.toContain(environment.USHER_KEY)
 
@@ -104,6 +107,7 @@ test('--replay sends one again, once', async () => {
   const { child, stdout } = await listen(['--types', 'order.completed'])
   const { orderId } = await event.guest()
   await expect.poll(heard).toEqual([['order.completed', orderId]])
+  await expect.poll(stdout).toContain('204')
   await end(child)
   const id = lines(stdout())[0]?.[1] ?? ''
   const replay = (which: string) =>
@@ -184,4 +188,72 @@ test('a key that is revoked ends it, and what cannot work does not begin', async
   ] as const)
     expect(await run([...args], env), String(said)).toMatchObject({ code, stderr: expect.stringMatching(said) })
   expect(receiver.received.filter(({ method }) => method === 'POST')).toEqual([])
+})
+
+test('two of one key forward everything twice, and neither hinders the other', async () => {
+  const both = [await listen(), await listen()]
+  for (let i = 0; i < 20; i++) await event.guest()
+  await expect.poll(() => heard().length, { interval: 20 }).toBe(80)
+  for (const { child, stderr } of both) {
+    expect([child.exitCode, stderr()]).toEqual([null, expect.not.stringContaining('Error')])
+    await end(child)
+  }
+})
+
+test('a file without a secret is refused', async () => {
+  await end((await listen()).child)
+  const [name = ''] = readdirSync(join(folder, 'usher'))
+  for (const content of ['null', '[]', '{}']) {
+    writeFileSync(join(folder, 'usher', name), content)
+    const ended = await usher(['listen', '--forward-to', receiver.url], folder, environment)
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('it has no signing secret. Remove it') })
+  }
+})
+
+/** An API that answers each call so, after the first, which says whose key it is. */
+async function startApi(answer: (response: http.ServerResponse) => void) {
+  let calls = 0
+  const me = { data: { prefix: 'usher_test_00000000', organisation: { name: 'Acme\x1b[31m' } } }
+  const api = http.createServer((_, response) => {
+    calls += 1
+    if (calls === 1) response.end(JSON.stringify(me))
+    else answer(response)
+  })
+  await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void api.close())
+  return { url: `http://127.0.0.1:${(api.address() as AddressInfo).port}`, calls: () => calls }
+}
+
+test('nothing that an API answers reaches the terminal as a command to it', async () => {
+  const error = { code: 'x', message: 'No\x1b[31m', hint: '\x9b31m', retryable: false }
+  const page = { data: [{ id: '\x1b[2J', type: 'a\x1b]0;b\x07', created_at: 'c\x1b', data: {} }], has_more: false }
+  for (const [statusCode, body] of [
+    [400, { error }],
+    [200, page],
+  ] as const) {
+    const { url } = await startApi((response) => response.writeHead(statusCode).end(JSON.stringify(body)))
+    const { stdout, stderr, child } = spawnUsher(['listen', '--forward-to', receiver.url], {
+      dataDir: folder,
+      env: { ...environment, USHER_URL: url },
+    })
+    await expect.poll(() => stdout() + stderr()).toMatch(/No |Acme/)
+    await end(child)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+    expect(stdout() + stderr()).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/)
+  }
+})
+
+test('an API that asks for a wait of years is not called meanwhile', async () => {
+  const error = { code: 'x', message: 'Busy.', retryable: true }
+  const api = await startApi((response) =>
+    response.writeHead(503, { 'Retry-After': '999999999' }).end(JSON.stringify({ error })),
+  )
+  const { stderr, child } = spawnUsher(['listen', '--forward-to', receiver.url], {
+    dataDir: folder,
+    env: { ...environment, USHER_URL: api.url },
+  })
+  await expect.poll(stderr).toContain('again in 86400 s')
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  expect(api.calls()).toBe(2)
+  await end(child)
 })

@@ -2,13 +2,16 @@
 
 import { Argument, type Command, InvalidArgumentError } from 'commander'
 import type { Given, Surroundings } from '../given.ts'
+import { printable } from '../import/shown.ts'
 import { type ListenOptions, listen } from '../listen/listen.ts'
 import { recipes } from '../trigger/recipes.ts'
 import { trigger } from '../trigger/trigger.ts'
 
 const types = Object.keys(recipes) as (keyof typeof recipes)[]
 
-export function addWebhookCommands(usher: Command, around: Surroundings): void {
+export function addWebhookCommands(usher: Command, { print, say, ...rest }: Surroundings): void {
+  // Lines hold what an API answers, and the terminal obeys what it is sent.
+  const around: Surroundings = { ...rest, print: (text) => print(printable(text)), say: (text) => say(printable(text)) }
   usher
     .command('listen')
     .description('Forward the notifications of an organisation to a receiver on this machine, signed as webhooks are')

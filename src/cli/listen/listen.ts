@@ -90,6 +90,7 @@ async function readOn(client: Client, state: State, say: (text: string) => void)
   return read(client, { after: state.after }).catch((error: unknown) => {
     if (!(error instanceof Refusal) || error.code !== 'not_found') throw error
     say(`The log no longer has ${state.after}: going on from ${state.since}.`)
+    state.after = undefined
     return fromItsTime()
   })
 }

@@ -16,13 +16,16 @@ export function openState({ url, key }: { url: string; key: string }, { XDG_STAT
   const ofUrl = createHash('sha256').update(url).digest('hex').slice(0, 8)
   const folder = XDG_STATE_HOME || join(homedir(), '.local', 'state')
   const file = join(folder, 'usher', `${prefixOf(key)}.${ofUrl}.json`)
+  // Of this process: two of one key replace the same file.
+  const next = `${file}.${process.pid}`
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
     const newState = () => ({ secret: `whsec_${randomBytes(32).toString('base64')}` })
     const state: State = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : newState()
+    if (typeof state?.secret !== 'string') throw new Error('it has no signing secret')
     const keep = () => {
-      writeFileSync(`${file}.new`, `${JSON.stringify(state)}\n`, { mode: 0o600 })
-      renameSync(`${file}.new`, file)
+      writeFileSync(next, `${JSON.stringify(state)}\n`, { mode: 0o600 })
+      renameSync(next, file)
     }
     keep()
     return { file, state, keep }
