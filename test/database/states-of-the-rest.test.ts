@@ -39,7 +39,6 @@ describe('an API key', () => {
   test.each([
     ['scopes', "'{}'"],
     ['scopes', "'{null}'"],
-    ['prefix', "'usher_page_00000000'"],
   ])('with %s = %s is refused', async (param, value) => {
     const refusal = await refusalOfEdit('api_keys', await addKey(), `${param} = ${value}`)
     expect(refusal).toMatchObject({ sqlstate: 'PT422', code: 'validation_failed', param })

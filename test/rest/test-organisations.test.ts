@@ -38,6 +38,7 @@ test('a key says by its beginning which kind of organisation it is for, and no o
   for (const [{ organisation }, prefix] of [
     [live, 'usher_test_00000000'],
     [tests, 'usher_live_00000000'],
+    [live, 'usher_page_00000000'],
   ] as const) {
     const insert = studio.query(
       `insert into public.api_keys (organisation_id, name, prefix, scopes) values ($1, 'CRM', $2, '{events:read}')`,

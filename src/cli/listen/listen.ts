@@ -57,7 +57,9 @@ export async function listen(options: ListenOptions, around: Surroundings): Prom
     keep()
   }
   say(`Signing secret: ${state.secret} (kept in ${file})`)
-  say(`Forwarding the notifications of ${organisation.name} to ${receiver} from ${state.since} on. Ctrl-C stops it.`)
+  say(
+    `Forwarding the notifications of ${organisation.name} to ${receiver.origin}${receiver.pathname} from ${state.since} on. Ctrl-C stops it.`,
+  )
   for (;;) {
     const { data, has_more } = await readOn(client, state, say)
     for (const notification of data) {
@@ -75,7 +77,7 @@ export async function listen(options: ListenOptions, around: Surroundings): Prom
 }
 
 function receiverOf(url = ''): URL {
-  if (URL.canParse(url) && /^https?:/.test(url)) return new URL(url)
+  if (URL.canParse(url) && /^https?:/i.test(url)) return new URL(url)
   throw new CommandError(2, 'Give the address of your receiver, such as --forward-to http://localhost:4242/hooks.')
 }
 

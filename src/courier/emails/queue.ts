@@ -48,7 +48,7 @@ export function emailQueue(
     try {
       const email = await composeEmail(pending, from)
       if (pending.organisation.is_test) {
-        if (email.to.address === bouncingAddress)
+        if (email.to.address.toLowerCase() === bouncingAddress)
           throw new MailError(true, 'test', 'This address bounces in a test organisation.')
         return { sent: { message_id: email.messageId, content: keptOf(email) } }
       }
