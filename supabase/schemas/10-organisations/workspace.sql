@@ -228,12 +228,12 @@ begin
   v_organisation.is_test := true;
   v_organisation.created_at := now();
   v_organisation.updated_at := now();
-  if exists (select from public.organisations o where o.slug = v_organisation.slug) then
+  insert into public.organisations values (v_organisation.*) on conflict (slug) do nothing;
+  if not found then
     perform private.refuse(
       409, 'already_exists', 'There is an organisation with the slug of the twin.', 'slug', hint => 'Look in organisations for the one with is_test.'
     );
   end if;
-  insert into public.organisations values (v_organisation.*);
   if v_user_id is not null then
     insert into public.organisation_members (organisation_id, user_id, role) values (v_organisation.id, v_user_id, 'owner');
   end if;

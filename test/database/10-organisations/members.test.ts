@@ -360,7 +360,10 @@ describe('the workspace settings', () => {
         await sign({ ...by, role: 'authenticated' }),
       )
     expect(await twin(id, await signUp())).toMatchObject({ status: 404 })
-    const made = (await twin(id)).body as { id: string; slug: string }
+    const both = await Promise.all([twin(id), twin(id)])
+    const [first, second] = both.toSorted((a, b) => a.status - b.status)
+    expect(second).toMatchObject({ status: 409, code: 'already_exists', param: 'slug' })
+    const made = first?.body as { id: string; slug: string }
     expect(made.slug).toBe(`${slug}-test`)
     const { rows } = await studio.query(
       `select o.is_test, o.accent_colour, m.role, m.user_id
